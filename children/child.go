@@ -55,9 +55,9 @@ type common struct {
 	memory     *offers.Memory
 	forms      *offers.Definitions
 	places     *limits.Places
-	dropUnheld func(*child) bool // take out an instance that no one holds
-	resume     func(*child)      // start the goroutine of an instance that rests
-	giveUp     func(*child)      // take out an instance that ends by itself
+	dropUnheld func(*childInstance) bool // take out an instance that no one holds
+	resume     func(*childInstance)      // start the goroutine of an instance that rests
+	giveUp     func(*childInstance)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
 	warned     seenTexts // what the kernel does not hold
@@ -86,18 +86,18 @@ func (c *common) clientProfile(k spec.Key) link.ClientProfile {
 	return c.ClientProfile(k)
 }
 
-// child is one instance. runLife runs on one goroutine at a time, which owns history and
+// childInstance is one instance. runLife runs on one goroutine at a time, which owns history and
 // offer. The rest is an immutable snapshot, a channel, or guarded by mu. While an
 // instance only waits for others it rests and has no goroutine, because a hub may
 // hold thousands of instances that no one calls.
-type child struct {
+type childInstance struct {
 	key    spec.Key
 	serial uint64
 	spec   spec.Spec
 	common *common
 	log    zerolog.Logger
 
-	wantChanged  chan struct{} // want has changed
+	wantChanged  chan struct{} // desired has changed
 	levelChanged chan struct{} // the level of its log may have changed
 	settled      chan struct{} // ready and listed, or failed its first start
 	unheld       atomic.Bool   // every session that joined has left
@@ -110,20 +110,20 @@ type child struct {
 	copyOf       atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
-	desired want
+	desired desiredState
 	resting bool // runLife has returned and is to be called again when there is news
 
-	history    history
-	copied     *packages.Copy // what this run is started from, instead of a launcher; nil: of nothing
-	offer      *offers.Offer  // what it offered last, be it in another instance
-	manner     *offers.Offer  // how it was spoken to last, be it in another instance; see offers.Offer.Manner
+	history    startHistory
+	copied     *packages.Copy   // what this run is started from, instead of a launcher; nil: of nothing
+	offer      *offers.RawOffer // what it offered last, be it in another instance
+	manner     *offers.RawOffer // how it was spoken to last, be it in another instance; see offers.RawOffer.Manner
 	settleOnce sync.Once
 
 	removing sync.WaitGroup // what runs that are over have left behind
 }
 
-// history is what an instance's goroutine remembers of its runs.
-type history struct {
+// startHistory is what an instance's goroutine remembers of its runs.
+type startHistory struct {
 	failures    health.History
 	starts      int
 	next        time.Time // no start before
@@ -150,8 +150,8 @@ type history struct {
 	spoke       spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
-// want is what others ask of an instance.
-type want struct {
+// desiredState is what others ask of an instance.
+type desiredState struct {
 	servedroots.Wanted
 	boundary sandbox.Boundary // of whom it serves; for one that is confined
 	whose    string           // see sights
@@ -167,7 +167,7 @@ type want struct {
 // instanceSnapshot is what others see of an instance: immutable.
 type instanceSnapshot struct {
 	status  Status
-	offer   *offers.Offer
+	offer   *offers.RawOffer
 	run     *run.Run // nil unless Ready
 	served  []string
 	gen     uint64                // of roots, that are applied
@@ -177,8 +177,8 @@ type instanceSnapshot struct {
 	changed chan struct{}         // closed when a newer snapshot is there
 }
 
-func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *child {
-	c := &child{key: k, serial: serial, spec: s, common: h, wantChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
+func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *childInstance {
+	c := &childInstance{key: k, serial: serial, spec: s, common: h, wantChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
@@ -190,10 +190,10 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 }
 
 // baseMachine returns the machine in the surroundings of the child.
-func (c *child) baseMachine() launch.Machine { return c.common.machineOf(c.spec) }
+func (c *childInstance) baseMachine() launch.Machine { return c.common.machineOf(c.spec) }
 
 // updateWanted changes what is wanted, and wakes the owner if that is news.
-func (c *child) updateWanted(change func(w *want) bool) {
+func (c *childInstance) updateWanted(change func(w *desiredState) bool) {
 	c.mu.Lock()
 	news := change(&c.desired)
 	c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *child) updateWanted(change func(w *want) bool) {
 }
 
 // wakeOwner has the owner look again at what is wanted, and whether its life goes on.
-func (c *child) wakeOwner() {
+func (c *childInstance) wakeOwner() {
 	worker.Signal(c.wantChanged)
 	c.mu.Lock()
 	resting := c.resting
@@ -216,7 +216,7 @@ func (c *child) wakeOwner() {
 
 // restIfIdle is called by the owner when nothing is due. true: its goroutine is to end,
 // and starts again when someone asks for something. false: someone has already.
-func (c *child) restIfIdle() bool {
+func (c *childInstance) restIfIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -229,26 +229,26 @@ func (c *child) restIfIdle() bool {
 }
 
 // stopWith ends the instance, calls under way too; retireWith lets them end first.
-func (c *child) stopWith(why error) {
+func (c *childInstance) stopWith(why error) {
 	c.cancel(why)
 	c.wakeOwner()
 }
 
-func (c *child) retireWith(why error) {
+func (c *childInstance) retireWith(why error) {
 	c.cancelCtx(why)
 	c.wakeOwner()
 }
 
-func (c *child) wantedState() want {
+func (c *childInstance) wantedState() desiredState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.desired
 }
 
 // setRoots remembers new roots; the owner applies them.
-func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, shouldRun bool) {
+func (c *childInstance) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, shouldRun bool) {
 	roots = slices.Clone(roots)
-	c.updateWanted(func(w *want) bool {
+	c.updateWanted(func(w *desiredState) bool {
 		news := shouldRun && !w.shouldRun
 		w.shouldRun = w.shouldRun || shouldRun
 		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
@@ -260,9 +260,9 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, s
 }
 
 // assumeRoots remembers roots that are used until the first ones are known.
-func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
+func (c *childInstance) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
-	c.updateWanted(func(w *want) bool {
+	c.updateWanted(func(w *desiredState) bool {
 		news := !w.shouldRun || !w.assumed
 		w.shouldRun, w.assumed = true, true
 		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
@@ -274,27 +274,27 @@ func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string
 }
 
 // heldTo reports whether another boundary makes a difference to the child.
-func (c *child) heldTo(was, now sandbox.Boundary) bool {
+func (c *childInstance) heldTo(was, now sandbox.Boundary) bool {
 	return was.Barred != now.Barred || c.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 // shareLooks has the next start look at the disk once with others, if it comes soon and no call waits for it.
-func (c *child) shareLooks(looks *sandbox.LstatCache) {
+func (c *childInstance) shareLooks(looks *sandbox.LstatCache) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.desired.looks = looks
 }
 
-func (c *child) noteShouldRun() {
-	c.updateWanted(func(w *want) bool {
+func (c *childInstance) noteShouldRun() {
+	c.updateWanted(func(w *desiredState) bool {
 		news := !w.shouldRun
 		w.shouldRun = true
 		return news
 	})
 }
 
-func (c *child) noteCallerWaits() {
-	c.updateWanted(func(w *want) bool {
+func (c *childInstance) noteCallerWaits() {
+	c.updateWanted(func(w *desiredState) bool {
 		news := !w.callerWaits
 		w.callerWaits = true
 		return news
@@ -307,7 +307,7 @@ const maxMoves = 3
 
 // acquireLease waits until the child is ready with the roots set last, as they are on the
 // disk.
-func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
+func (c *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
 	gen, over := c.wantedState().Gen, c.ctx.Done()
 	first := c.snapshot.Load()
 	var seen *run.Run // that was told about what has moved, and is what serves all the same
@@ -315,7 +315,7 @@ func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
 			if v.run == seen || moves == maxMoves || !v.run.PathsReplaced() {
-				return &Lease{r: v.run, v: v}, nil
+				return &Lease{run: v.run, snapshot: v}, nil
 			}
 			v.run.Leases.Leave()
 			seen, gen = v.run, c.awaitMove(v.gen)
@@ -343,8 +343,8 @@ func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
 
 // awaitMove has the owner look again at what a run is held to that has these roots
 // applied. It returns the generation to wait for.
-func (c *child) awaitMove(applied uint64) (gen uint64) {
-	c.updateWanted(func(w *want) bool {
+func (c *childInstance) awaitMove(applied uint64) (gen uint64) {
+	c.updateWanted(func(w *desiredState) bool {
 		news := w.Gen == applied // else someone has told already
 		if news {
 			w.Gen++
@@ -374,7 +374,7 @@ func (v *instanceSnapshot) refusalReason(first *instanceSnapshot) error {
 }
 
 // notYet returns the error of a call whose context ended while it waited.
-func (c *child) notYet(ctx context.Context) error {
+func (c *childInstance) notYet(ctx context.Context) error {
 	v := c.snapshot.Load()
 	reason := "it is still " + v.status.State.String()
 	if v.status.State == Ready {
@@ -386,7 +386,7 @@ func (c *child) notYet(ctx context.Context) error {
 	return c.unavailableError(reason, c.stderrTail(v), context.Cause(ctx))
 }
 
-func (c *child) stderrTail(v *instanceSnapshot) string {
+func (c *childInstance) stderrTail(v *instanceSnapshot) string {
 	if v.run != nil {
 		return v.run.Facts().Stderr
 	}
@@ -394,7 +394,7 @@ func (c *child) stderrTail(v *instanceSnapshot) string {
 }
 
 // handleStderr hands on a line of stderr.
-func (c *child) handleStderr(pid int, line string) {
+func (c *childInstance) handleStderr(pid int, line string) {
 	if c.common.OnStderr != nil {
 		c.common.OnStderr(c.key, pid, line)
 	}
@@ -402,7 +402,7 @@ func (c *child) handleStderr(pid int, line string) {
 
 // listenToStderr has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
-func (c *child) listenToStderr(l *launch.Launch, w want) {
+func (c *childInstance) listenToStderr(l *launch.Launch, w desiredState) {
 	l.OnStderr, c.history.words = c.handleStderr, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
@@ -425,7 +425,7 @@ func (c *child) listenToStderr(l *launch.Launch, w want) {
 }
 
 // currentStatus returns the current status of the snapshot, with those values read now that change unannounced.
-func (c *child) currentStatus() Status {
+func (c *childInstance) currentStatus() Status {
 	v := c.snapshot.Load()
 	st := v.status
 	if st.State == Ready && st.Err == "" && v.offer != nil {
@@ -444,7 +444,7 @@ func (c *child) currentStatus() Status {
 
 // publishSnapshot makes a new snapshot from the last one. A change of state or offer is
 // reported.
-func (c *child) publishSnapshot(change func(v *instanceSnapshot)) {
+func (c *childInstance) publishSnapshot(change func(v *instanceSnapshot)) {
 	old := c.snapshot.Load()
 	v := *old
 	v.changed = make(chan struct{})
@@ -474,7 +474,7 @@ func (c *child) publishSnapshot(change func(v *instanceSnapshot)) {
 	}
 }
 
-func (c *child) setState(s State, why string) {
+func (c *childInstance) setState(s State, why string) {
 	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err = s, why
 		v.run = nil
@@ -490,7 +490,7 @@ func (c *child) setState(s State, why string) {
 
 // runLife lives the life of the instance until its context ends, or until it
 // rests: then over is false, and runLife is called again when there is news.
-func (c *child) runLife() (over bool) {
+func (c *childInstance) runLife() (over bool) {
 	if !c.history.started {
 		c.history.started = true
 		c.recallManner()
@@ -510,7 +510,7 @@ func (c *child) runLife() (over bool) {
 }
 
 // runOnce is one run, from its start until nothing is left of it.
-func (c *child) runOnce() {
+func (c *childInstance) runOnce() {
 	defer c.common.places.Leave(c)
 	defer c.makePrivate()()
 	defer c.makeFolder()()
@@ -541,7 +541,7 @@ const ownFolder = "mcphub-shared"
 // no roots, because it must not work in the project of one of its sessions. It lies in
 // the temporary folder of its own, which is open to a confined child. It is removed when
 // the run is over.
-func (c *child) makeFolder() (remove func()) {
+func (c *childInstance) makeFolder() (remove func()) {
 	c.machine = c.machine.WithOwn("")
 	if c.spec.Share == spec.ShareSession || c.spec.Cwd != "" && !program.NamesRoots(c.spec.Cwd) || c.spec.URL != "" {
 		return func() {}
@@ -560,12 +560,12 @@ func (c *child) makeFolder() (remove func()) {
 }
 
 // unavailableError returns why the child cannot be called.
-func (c *child) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
+func (c *childInstance) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
 	return run.NewUnavailable(c.spec, reason, stderr, cause)
 }
 
 // publishEnd publishes the last snapshot.
-func (c *child) publishEnd() {
+func (c *childInstance) publishEnd() {
 	reason := errShutdown
 	if cause := context.Cause(c.ctx); cause != nil {
 		reason = cause
@@ -581,7 +581,7 @@ func (c *child) publishEnd() {
 
 // startsByItself reports whether the child is started again without a call: one that was
 // asked for and has never been ready yet, unless it fails again and again.
-func (c *child) startsByItself() bool {
+func (c *childInstance) startsByItself() bool {
 	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.IsOpen()
 }
 
@@ -595,7 +595,7 @@ const (
 )
 
 // awaitStart waits while a start is due that has to wait for its time.
-func (c *child) awaitStart() nextStep {
+func (c *childInstance) awaitStart() nextStep {
 	for {
 		w := c.wantedState()
 		if c.history.badPlan && w.Gen != c.history.gen {
@@ -629,7 +629,7 @@ func (c *child) awaitStart() nextStep {
 }
 
 // pauseUntilWanted waits until someone asks for something, most at most.
-func (c *child) pauseUntilWanted(most time.Duration) {
+func (c *childInstance) pauseUntilWanted(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {

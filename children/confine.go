@@ -17,7 +17,7 @@ import (
 )
 
 // planLaunch computes how the instance starts with what is wanted.
-func (c *child) planLaunch(w want, m launch.Machine) (launch.Launch, error) {
+func (c *childInstance) planLaunch(w desiredState, m launch.Machine) (launch.Launch, error) {
 	if w.boundary.Barred != "" {
 		return launch.Launch{}, errors.New(w.boundary.Barred)
 	}
@@ -25,7 +25,7 @@ func (c *child) planLaunch(w want, m launch.Machine) (launch.Launch, error) {
 }
 
 // tellOpens says once of an entry what its names open.
-func (c *child) tellOpens(l launch.Launch) {
+func (c *childInstance) tellOpens(l launch.Launch) {
 	if l.Sandbox != nil && len(l.Sandbox.Opens) > 0 && c.machine.MarkAnnounced(c.spec.Program()) {
 		c.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
 	}
@@ -33,7 +33,7 @@ func (c *child) tellOpens(l launch.Launch) {
 
 // putOnRecord puts on record where the child may write beyond the roots of its sessions. If
 // it fails, the child must not run.
-func (c *child) putOnRecord(l launch.Launch) error {
+func (c *childInstance) putOnRecord(l launch.Launch) error {
 	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.Writes == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (c *child) putOnRecord(l launch.Launch) error {
 
 // makePrivate makes the folders of a confined child's own: one for this run, which is
 // removed when that is over, and one for what it keeps.
-func (c *child) makePrivate() (remove func()) {
+func (c *childInstance) makePrivate() (remove func()) {
 	c.machine = c.machine.WithPrivate("", "")
 	if !c.spec.Sandbox.Confines() || c.spec.URL != "" {
 		return func() {}
@@ -76,7 +76,7 @@ func (c *child) makePrivate() (remove func()) {
 // keptFolder makes the folder in which a confined child keeps what is costly to make
 // again. It belongs to the entry: another one of the same name has another; "" if
 // there is none.
-func (c *child) keptFolder() string {
+func (c *childInstance) keptFolder() string {
 	base := c.common.machine.CacheFolder()
 	if base == "" {
 		return ""
@@ -97,7 +97,7 @@ func (c *child) keptFolder() string {
 }
 
 // tellClosed reports what names open no more to a child: once of all of which it is true.
-func (c *child) tellClosed(l launch.Launch) {
+func (c *childInstance) tellClosed(l launch.Launch) {
 	if l.Sandbox == nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (c *child) tellClosed(l launch.Launch) {
 // tellLacks reports what the kernel does not hold of a child that it should: once,
 // whatever instances there are of it. If no one has asked for that, it is said once of
 // all children of which it is true.
-func (c *child) tellLacks(l launch.Launch) {
+func (c *childInstance) tellLacks(l launch.Launch) {
 	if l.Sandbox == nil || slices.Equal(c.history.lacks, l.Sandbox.Report.Lacks) {
 		return
 	}
@@ -153,7 +153,7 @@ func (t *seenTexts) isFirst(text string) bool {
 // newRules reports that the kernel is to hold a run differently from how it does. What
 // can be planned no more is not what runs. beyond: the run stays, although it may
 // open less than it should, because its entry says so.
-func (c *child) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+func (c *childInstance) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
 	case barred:
 		return true, false

@@ -10,7 +10,7 @@ import (
 
 // eraOf returns the era in which the next start speaks to the child first: its offer's, or the
 // modern one if it can do both. It is EraAuto without an offer.
-func eraOf(o *offers.Offer) spec.Era {
+func eraOf(o *offers.RawOffer) spec.Era {
 	switch {
 	case o == nil:
 		return spec.EraAuto
@@ -28,7 +28,7 @@ var errOtherEra = errors.New("it speaks only the other era of the protocol: the 
 // firstEra returns the era that a child is tried in first: the one that hub.json names,
 // else the one it had when it was last started for the same clients, else the clients'.
 // If the child exited when it was spoken to in that era, it is the other.
-func (c *child) firstEra() spec.Era {
+func (c *childInstance) firstEra() spec.Era {
 	era := c.key.Era
 	switch {
 	case c.spec.Era != spec.EraAuto:
@@ -47,7 +47,7 @@ func (c *child) firstEra() spec.Era {
 // versionToPropose returns the version of the handshake that the next start proposes first;
 // "": the newest. It is the one by which the child was listed last, if it refused a newer one
 // then.
-func (c *child) versionToPropose() string {
+func (c *childInstance) versionToPropose() string {
 	if c.manner == nil {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (c *child) versionToPropose() string {
 
 // agreedOffer returns an offer as it is remembered. If the server calls itself another version
 // than before, it is another program, and the next start asks it for the newest version again.
-func (c *child) agreedOffer(o *offers.Offer) *offers.Offer {
+func (c *childInstance) agreedOffer(o *offers.RawOffer) *offers.RawOffer {
 	if c.versionToPropose() == "" || c.manner.ServerVersion == o.ServerVersion {
 		return o
 	}
@@ -81,7 +81,7 @@ func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
 
 // endForOtherEra ends an instance whose clients are served by another one. Its Key is free
 // then, so a child that has changed meanwhile is asked again.
-func (c *child) endForOtherEra(r *run.Run) {
+func (c *childInstance) endForOtherEra(r *run.Run) {
 	c.common.giveUp(c)
 	c.cancelCtx(errOtherEra)
 	c.keepOffer()

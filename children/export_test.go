@@ -22,7 +22,7 @@ func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 }
 
 // Recall calls BoundedSupervisor.Recall, as Ensure does, for a session without roots.
-func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
+func (s *Supervisor) Recall(k spec.Key) *offers.RawOffer {
 	return s.WithBoundary(sandbox.Boundary{}).Recall(k, nil)
 }
 

@@ -58,7 +58,7 @@ func (s *Supervisor) Leave(k spec.Key) {
 	s.mu.Unlock()
 	switch {
 	case private:
-		s.dropInstances(k.Instance, func(c *child) bool { return c.key == k })
+		s.dropInstances(k.Instance, func(c *childInstance) bool { return c.key == k })
 	case c != nil:
 		c.wakeOwner()
 	}
@@ -66,7 +66,7 @@ func (s *Supervisor) Leave(k spec.Key) {
 
 // dropUnheld takes an instance out that no one holds; false if a session has joined
 // meanwhile. Only the instance's own goroutine calls it.
-func (s *Supervisor) dropUnheld(c *child) bool {
+func (s *Supervisor) dropUnheld(c *childInstance) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[c.key] > 0 || s.children[c.key] != c {
@@ -79,7 +79,7 @@ func (s *Supervisor) dropUnheld(c *child) bool {
 
 // giveUp takes an instance out that ends by itself. From now on its Key names a new
 // one. Only the instance's own goroutine calls it.
-func (s *Supervisor) giveUp(c *child) {
+func (s *Supervisor) giveUp(c *childInstance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.children[c.key] == c {
@@ -90,9 +90,9 @@ func (s *Supervisor) giveUp(c *child) {
 
 // dropInstances stops the instances of one session that match, retired ones too, and
 // forgets them.
-func (s *Supervisor) dropInstances(instance string, match func(*child) bool) {
+func (s *Supervisor) dropInstances(instance string, match func(*childInstance) bool) {
 	s.mu.Lock()
-	var gone []*child
+	var gone []*childInstance
 	for _, c := range s.bySession[instance] {
 		if match(c) {
 			gone = append(gone, c)
@@ -113,8 +113,8 @@ func (s *Supervisor) dropInstances(instance string, match func(*child) bool) {
 
 // takeBack takes those out of gone whose life has not started: no one else gives
 // them their last snapshot. The caller holds mu.
-func (s *Supervisor) takeBack(gone []*child) (unstarted []*child) {
-	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *child) bool {
+func (s *Supervisor) takeBack(gone []*childInstance) (unstarted []*childInstance) {
+	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *childInstance) bool {
 		out := slices.Contains(gone, c)
 		if out {
 			unstarted = append(unstarted, c)

@@ -18,11 +18,11 @@ const hung = "hung"
 
 // checkPulse looks whether the child is hung. It returns why the run must end, if it
 // must.
-func (s *serving) checkPulse() (why string) {
+func (s *servedRun) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
-	waited, inVain := s.r.Timers.Waited(now)
-	if p.Heard(now, s.r.Facts().Heard) && s.c.snapshot.Load().status.State == Hung {
-		s.c.publishSnapshot(func(v *instanceSnapshot) { v.status.State, v.status.Err = Ready, s.before })
+	waited, inVain := s.run.Timers.Waited(now)
+	if p.Heard(now, s.run.Facts().Heard) && s.child.snapshot.Load().status.State == Hung {
+		s.child.publishSnapshot(func(v *instanceSnapshot) { v.status.State, v.status.Err = Ready, s.before })
 	}
 	switch p.Next(now, waited, inVain) {
 	case health.Hung:
@@ -36,27 +36,27 @@ func (s *serving) checkPulse() (why string) {
 }
 
 // askChild asks the child whether it is there. Any answer counts, an error too.
-func (s *serving) askChild(now time.Time) {
+func (s *servedRun) askChild(now time.Time) {
 	ctx := s.pulse.Ask(now)
 	method := "ping"
-	if s.r.IsModern() {
+	if s.run.IsModern() {
 		method = methods.Discover
 	}
 	s.wg.Go(func() {
-		if res, err := s.r.Connection().Call(ctx, method); err == nil {
+		if res, err := s.run.Connection().Call(ctx, method); err == nil {
 			res.Release()
 		}
-		s.r.Timers.LookNow()
+		s.run.Timers.LookNow()
 	})
 }
 
 // showHung publishes that the child is hung, before it is stopped for that.
-func (s *serving) showHung(now time.Time) {
+func (s *servedRun) showHung(now time.Time) {
 	left := s.pulse.Left(now)
-	if s.c.snapshot.Load().status.State == Hung {
+	if s.child.snapshot.Load().status.State == Hung {
 		return
 	}
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
-	s.c.log.Warn().Msg(text)
-	s.c.publishSnapshot(func(v *instanceSnapshot) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
+	s.child.log.Warn().Msg(text)
+	s.child.publishSnapshot(func(v *instanceSnapshot) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }

@@ -7,7 +7,7 @@ import "time"
 const keepWarm = 15 * time.Minute
 
 // idleLimit returns how long a run may go without a call; 0: for ever.
-func (c *child) idleLimit() time.Duration {
+func (c *childInstance) idleLimit() time.Duration {
 	switch {
 	case c.spec.IdleTimeout > 0:
 		return c.spec.IdleTimeout
@@ -19,10 +19,10 @@ func (c *child) idleLimit() time.Duration {
 
 // checkIdle returns why a run ends that has been idle for too long, or is idle and
 // must make room. Otherwise it sets the clock for the next look.
-func (s *serving) checkIdle() (why string) {
-	c, r := s.c, s.r
+func (s *servedRun) checkIdle() (why string) {
+	c, r := s.child, s.run
 	evict := false
-	c.updateWanted(func(w *want) bool { evict, w.evict = w.evict, false; return false })
+	c.updateWanted(func(w *desiredState) bool { evict, w.evict = w.evict, false; return false })
 	if evict {
 		if r.Leases.CloseUnused() {
 			return evicted

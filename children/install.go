@@ -24,7 +24,7 @@ func packagesFolder(m launch.Machine) string {
 }
 
 // packageToFetch returns what is to be installed for the child.
-func (c *child) packageToFetch(w want) (commandline.Package, bool) {
+func (c *childInstance) packageToFetch(w desiredState) (commandline.Package, bool) {
 	if c.spec.URL != "" {
 		return commandline.Package{}, false
 	}
@@ -33,7 +33,7 @@ func (c *child) packageToFetch(w want) (commandline.Package, bool) {
 
 // installCopy opens the copy that a run is started from, installed first if there is
 // none.
-func (c *child) installCopy(w want) *run.UnavailableError {
+func (c *childInstance) installCopy(w desiredState) *run.UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
 	pkg, ok := c.packageToFetch(w)
 	if !ok {
@@ -59,7 +59,7 @@ func (c *child) installCopy(w want) *run.UnavailableError {
 }
 
 // packageRequest asks for the packages of the child.
-func (c *child) packageRequest(ctx context.Context, pkg commandline.Package, w want) *packages.Request {
+func (c *childInstance) packageRequest(ctx context.Context, pkg commandline.Package, w desiredState) *packages.Request {
 	prog := c.spec.Program()
 	return &packages.Request{
 		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.handleStderr,
@@ -73,13 +73,13 @@ func (c *child) packageRequest(ctx context.Context, pkg commandline.Package, w w
 }
 
 // releaseCopy lets go of the copy of a run that is over.
-func (c *child) releaseCopy() {
+func (c *childInstance) releaseCopy() {
 	c.copied.Release()
 	c.copied = nil
 }
 
 // renewLater has it looked for a newer version, for the next start.
-func (c *child) renewLater() {
+func (c *childInstance) renewLater() {
 	if c.copied == nil || c.common.Renew {
 		return
 	}
@@ -104,7 +104,7 @@ func (c *child) renewLater() {
 }
 
 // installedOn returns a machine with the copy that the child runs from, or will.
-func (c *child) installedOn(m launch.Machine) launch.Machine {
+func (c *childInstance) installedOn(m launch.Machine) launch.Machine {
 	pkg, ok := c.packageToFetch(c.wantedState())
 	in := c.copyOf.Load()
 	switch {

@@ -10,14 +10,14 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// instance is a child as its run sees it.
-type instance struct{ *child }
+// runInstance is a childInstance as its run sees it.
+type runInstance struct{ *childInstance }
 
 // Wanted returns the roots that the child is to have now.
-func (i instance) Wanted() servedroots.Wanted { return i.wantedState().Wanted }
+func (i runInstance) Wanted() servedroots.Wanted { return i.wantedState().Wanted }
 
 // FetchRoots returns who is to get the roots before a roots/list is answered.
-func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
+func (i runInstance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 	if i.common.Roots == nil {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 }
 
 // ClientProfile returns what the child is shown of the client that it serves.
-func (i instance) ClientProfile() link.ClientProfile {
+func (i runInstance) ClientProfile() link.ClientProfile {
 	to := i.common.clientProfile(i.key)
 	if i.common.Level != nil {
 		to.Level = i.common.Level(i.key)
@@ -34,10 +34,10 @@ func (i instance) ClientProfile() link.ClientProfile {
 }
 
 // Current reports whether this is the run that may be called.
-func (i instance) Current(r *run.Run) bool { return i.snapshot.Load().run == r }
+func (i runInstance) Current(r *run.Run) bool { return i.snapshot.Load().run == r }
 
 // Request answers what the child asks.
-func (i instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (i runInstance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if i.common.Request == nil {
 		return jsonrpc.RefuseMethod("nobody here answers this")
 	}
@@ -45,21 +45,21 @@ func (i instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 }
 
 // ListsChanged hands on that the child has announced a change of lists.
-func (i instance) ListsChanged(which offers.Lists) {
+func (i runInstance) ListsChanged(which offers.Lists) {
 	if i.common.ListsChanged != nil {
 		i.common.ListsChanged(i.key, which)
 	}
 }
 
 // Notification hands on what else the child announces.
-func (i instance) Notification(ctx context.Context, m *jsonrpc.Message) {
+func (i runInstance) Notification(ctx context.Context, m *jsonrpc.Message) {
 	if i.common.Notification != nil {
 		i.common.Notification(ctx, i.key, m)
 	}
 }
 
 // NoRoots returns why the child is served none.
-func (c *child) NoRoots() string {
+func (c *childInstance) NoRoots() string {
 	if c.common.NoRoots == nil {
 		return ""
 	}

@@ -325,7 +325,7 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		recalled := func(s *children.Supervisor) *offers.Offer { return s.Recall(spec.Key{Child: "kid"}) }
+		recalled := func(s *children.Supervisor) *offers.RawOffer { return s.Recall(spec.Key{Child: "kid"}) }
 
 		withhold("")
 		k.hub(func(s *children.Supervisor, _ *watcher) {

@@ -41,7 +41,7 @@ type SupervisorOptions struct {
 	// session that was started again. offer is what the child offered last, be it in an
 	// earlier run; nil while that is not known. The same offer is the same pointer. It is
 	// called by the instance's goroutine and must not block.
-	Changed func(st Status, offer *offers.Offer)
+	Changed func(st Status, offer *offers.RawOffer)
 
 	// ListsChanged, where set, learns that a child has announced a change of lists. They are
 	// read again then, and come as Changed. Of a child that announces many it is told about a

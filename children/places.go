@@ -19,7 +19,7 @@ const (
 
 // Use returns how the instance uses its place: a child holds it from its start
 // until its process has ended.
-func (c *child) Use(now time.Time) limits.Use {
+func (c *childInstance) Use(now time.Time) limits.Use {
 	v := c.snapshot.Load()
 	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.isEvictable()}
 	if u.Evictable {
@@ -29,20 +29,22 @@ func (c *child) Use(now time.Time) limits.Use {
 }
 
 // Evict has the instance stop once it is idle.
-func (c *child) Evict() { c.updateWanted(func(w *want) bool { w.evict = true; return true }) }
+func (c *childInstance) Evict() {
+	c.updateWanted(func(w *desiredState) bool { w.evict = true; return true })
+}
 
 // Yield has the session end whose own the instance is, if no one uses that.
-func (c *child) Yield() bool { return c.common.Yield != nil && c.common.Yield(c.key) }
+func (c *childInstance) Yield() bool { return c.common.Yield != nil && c.common.Yield(c.key) }
 
 // isEvictable reports whether an idle run may be stopped to make room. A session's own
 // process may hold state of the user, so it may not, unless its Spec sets an idle
 // timeout.
-func (c *child) isEvictable() bool {
+func (c *childInstance) isEvictable() bool {
 	return c.spec.Share != spec.ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }
 
 // ownerName returns the principal whose the instance is; "" for no one in particular.
-func (c *child) ownerName() string {
+func (c *childInstance) ownerName() string {
 	if c.common.Principal == nil {
 		return ""
 	}
@@ -50,10 +52,10 @@ func (c *child) ownerName() string {
 }
 
 // Session names the session whose own the instance is; of one that several share by their roots it is a digest of these.
-func (c *child) Session() string { return c.key.Instance }
+func (c *childInstance) Session() string { return c.key.Instance }
 
 // takePlace takes a place for a start.
-func (c *child) takePlace() *run.UnavailableError {
+func (c *childInstance) takePlace() *run.UnavailableError {
 	owner := c.ownerName()
 	err := c.common.places.Take(c.ctx, c, owner)
 	if err == nil || c.ctx.Err() != nil {
@@ -69,9 +71,9 @@ func (c *child) takePlace() *run.UnavailableError {
 }
 
 // noPlace reports that there was no place. It is no failure of the child.
-func (c *child) noPlace(err *run.UnavailableError) {
+func (c *childInstance) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
-	c.updateWanted(func(w *want) bool { w.callerWaits, w.shouldRun = false, false; return false })
+	c.updateWanted(func(w *desiredState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err

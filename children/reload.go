@@ -61,7 +61,7 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {
 	}
 	s.looked = nil // what was seen before the reload counts no more
 	s.setSpecsLocked(specs, seen)
-	var gone []*child
+	var gone []*childInstance
 	for k, c := range s.children {
 		if now, ok := s.specs[k.Entry()]; !ok || !now.Equal(c.spec) || now.Revision != c.spec.Revision {
 			delete(s.children, k)
@@ -124,7 +124,7 @@ func (s *Supervisor) setSpecsLocked(specs []spec.Spec, seen []InspectedPaths) {
 }
 
 // forgetChild lets go of an instance that has ended.
-func (s *Supervisor) forgetChild(c *child) {
+func (s *Supervisor) forgetChild(c *childInstance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.retired, c)
@@ -132,9 +132,9 @@ func (s *Supervisor) forgetChild(c *child) {
 }
 
 // unlistChild expects the caller to hold mu.
-func (s *Supervisor) unlistChild(c *child) {
+func (s *Supervisor) unlistChild(c *childInstance) {
 	k := c.key.Instance
-	if left := slices.DeleteFunc(s.bySession[k], func(old *child) bool { return old == c }); len(left) > 0 {
+	if left := slices.DeleteFunc(s.bySession[k], func(old *childInstance) bool { return old == c }); len(left) > 0 {
 		s.bySession[k] = left
 	} else {
 		delete(s.bySession, k)
@@ -142,8 +142,8 @@ func (s *Supervisor) unlistChild(c *child) {
 }
 
 // liveChildren lists the instances that live; mu is held.
-func (s *Supervisor) liveChildren() []*child {
-	all := make([]*child, 0, len(s.children)+len(s.retired))
+func (s *Supervisor) liveChildren() []*childInstance {
+	all := make([]*childInstance, 0, len(s.children)+len(s.retired))
 	for _, c := range s.children {
 		all = append(all, c)
 	}

@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// Two things are remembered of a child. Under its digest there is how it is spoken to, an offers.Offer
+// Two things are remembered of a child. Under its digest there is how it is spoken to, an offers.RawOffer
 // without content. Under the digest of what it could see when it was listed there is the offer
 // itself: what a server says in one project is not shown in another.
 
@@ -72,7 +72,7 @@ func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 // principal without capabilities. That is a guess if they have capabilities: some servers offer more tools to a
 // client that can be asked. A child may offer each principal something else, so no one gets a guess from the list
 // of another. seen is the digest of the Spec with what can be seen.
-func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o *offers.Offer, guess bool) {
+func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o *offers.RawOffer, guess bool) {
 	if o := c.memory.Recall(s.Name, seen); o != nil {
 		return o, false
 	}
@@ -85,7 +85,7 @@ func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o
 }
 
 // recallManner returns how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
-func (c *common) recallManner(s spec.Spec, k spec.Key) *offers.Offer {
+func (c *common) recallManner(s spec.Spec, k spec.Key) *offers.RawOffer {
 	return c.memory.Recall(mannerOf(s), mannerDigest(c.offerDigest(s, k)))
 }
 
@@ -102,7 +102,7 @@ func mannerDigest(digest string) string {
 }
 
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
-func (c *child) recallManner() {
+func (c *childInstance) recallManner() {
 	c.manner = c.common.recallManner(c.spec, c.key)
 	c.history.spoke = eraOf(c.manner)
 	if c.startsLazily() {
@@ -111,12 +111,14 @@ func (c *child) recallManner() {
 }
 
 // visibleSights returns what the instance can see with what is wanted.
-func (c *child) visibleSights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
+func (c *childInstance) visibleSights(w desiredState) sights {
+	return sights{w.Roots, w.boundary, w.whose}
+}
 
 // publishRecalled publishes what the child offered last when it could see what it would see now, unless it was listed in this instance when
 // it could see the same. An instance that may wait for a call does so from here on. One that does not run, and of which nothing is known
 // with other roots, is listed again.
-func (c *child) publishRecalled(w want) {
+func (c *childInstance) publishRecalled(w desiredState) {
 	known := w.Known || w.assumed || c.spec.SeesNoProject()
 	if !known || c.history.recalled && c.history.recalledFor == w.Gen {
 		return
@@ -146,7 +148,7 @@ func (c *child) publishRecalled(w want) {
 
 // startsLazily reports whether the child is started by a call only. A child of which nothing is
 // known, or what it offers these clients is a guess, is so only where StartCalled says so.
-func (c *child) startsLazily() bool {
+func (c *childInstance) startsLazily() bool {
 	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.history.guess
 }
 
@@ -155,7 +157,7 @@ func (c *child) startsLazily() bool {
 // after its roots had changed. Nor is that of a child
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
-func (c *child) takeOffer(o *offers.Offer) {
+func (c *childInstance) takeOffer(o *offers.RawOffer) {
 	c.history.greeted, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
 	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
 	if c.history.offered == c.history.seen || c.history.seen == "" {
@@ -179,7 +181,7 @@ func (c *child) takeOffer(o *offers.Offer) {
 
 // reportRedefined reports tools to which this offer gives a definition that they never had, before
 // anybody can call them.
-func (c *child) reportRedefined(o *offers.Offer) {
+func (c *childInstance) reportRedefined(o *offers.RawOffer) {
 	changed := c.common.forms.Compare(c.spec.Identity(), o)
 	if len(changed) > 0 && c.common.Redefined != nil {
 		c.common.Redefined(c.key, changed)
@@ -191,7 +193,7 @@ func (c *child) reportRedefined(o *offers.Offer) {
 const keepAfter = 2 * time.Second
 
 // keepOffer writes down what the child offers and how it is spoken to, if that is news.
-func (c *child) keepOffer() {
+func (c *childInstance) keepOffer() {
 	c.common.forms.Keep(c.spec.Identity())
 	c.common.memory.Keep(mannerOf(c.spec))
 	c.common.memory.Keep(c.spec.Name)

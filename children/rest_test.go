@@ -21,7 +21,7 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 		const many = 200
 		server := spec.Spec{Name: "kid", Command: "kid", Args: []string{"${root}"}}
 		told := make(chan Status, 8*many)
-		s := NewSupervisor(SupervisorOptions{Specs: []spec.Spec{server}, Changed: func(st Status, _ *offers.Offer) { told <- st }, Log: zerolog.Nop()})
+		s := NewSupervisor(SupervisorOptions{Specs: []spec.Spec{server}, Changed: func(st Status, _ *offers.RawOffer) { told <- st }, Log: zerolog.Nop()})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()

@@ -144,7 +144,7 @@ func TestDirectoryArgumentsFollowRoots(t *testing.T) {
 		spec := childtest.Spec("kid", childtest.Script{}, "${roots}")
 		s, _ := startOne(t, spec, d[0])
 		l := acquire(t, s, one)
-		if _, served := l.Where(); !slices.Equal(served, pathsOf(d[:1])) {
+		if _, served := l.Workplace(); !slices.Equal(served, pathsOf(d[:1])) {
 			t.Errorf("served %q", served)
 		}
 		s.SetRoots(one, d[1:2])
@@ -203,7 +203,7 @@ func TestWorkingDirectoryFollowsRoots(t *testing.T) {
 	if pid() == first {
 		t.Error("not replaced although the root it works in is gone")
 	}
-	if cwd, _ := acquire(t, s, one).Where(); cwd != d[2].Path {
+	if cwd, _ := acquire(t, s, one).Workplace(); cwd != d[2].Path {
 		t.Errorf("works in %s", cwd)
 	}
 }

@@ -43,7 +43,7 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 func readsAll(t testing.TB, result []byte) {
 	conn := said{result}
 	_, _ = negotiation.Start(t.Context(), negotiation.Child{Link: conn, Shown: func() []byte { return []byte(`{}`) }, Era: spec.EraLegacy})
-	_, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
+	_, _ = offers.Read(t.Context(), conn, &offers.RawOffer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
 	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return
@@ -53,7 +53,7 @@ func readsAll(t testing.TB, result []byte) {
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")
 	_ = servedroots.Shows(res.Result, []string{"/a"})
-	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Entries: offers.Entries{offers.Tools: {res.Result}}}
+	o := &offers.RawOffer{Capabilities: res.Result, ServerInfo: res.Result, Entries: offers.Entries{offers.Tools: {res.Result}}}
 	_ = o.HasTool("x")
 	_, _ = mirrored(t).LearnTools(o.Entries[offers.Tools])
 	cache := filepath.Join(t.TempDir(), "catalogue")

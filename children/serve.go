@@ -18,10 +18,10 @@ import (
 	"mcphub/children/spec"
 )
 
-// serving is one run while it is Ready, seen from the instance's goroutine.
-type serving struct {
-	c     *child
-	r     *run.Run
+// servedRun is one run while it is Ready, seen from the instance's goroutine.
+type servedRun struct {
+	child *childInstance
+	run   *run.Run
 	since time.Time // it is ready
 	// idleTimer goes off when it is time to look whether the run is idle.
 	idleTimer *time.Timer
@@ -33,14 +33,14 @@ type serving struct {
 
 // serveRun keeps one run going until it ends, is replaced, idles or its
 // instance's life ends. It returns when no part of the run is left.
-func (c *child) serveRun(r *run.Run) {
+func (c *childInstance) serveRun(r *run.Run) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
 		r.Follow(ctx, c.offer)
 	}()
-	s := &serving{c: c, r: r, since: time.Now()}
+	s := &servedRun{child: c, run: r, since: time.Now()}
 	s.publishReady()
 	c.settleOnce.Do(func() { close(c.settled) })
 	why := s.serveUntilEnd(ctx)
@@ -80,7 +80,7 @@ const loginDelay = 2 * time.Second
 
 // backOff counts a failure and publishes it. s is the run that was ready and
 // died; nil for a start that failed, which ends the wait of all callers.
-func (c *child) backOff(err *run.UnavailableError, s *serving) {
+func (c *childInstance) backOff(err *run.UnavailableError, s *servedRun) {
 	lived := time.Duration(0)
 	if s != nil {
 		lived = time.Since(s.since)
@@ -93,7 +93,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 		delay = min(delay, loginDelay)
 	}
 	c.history.next = time.Now().Add(delay)
-	c.updateWanted(func(w *want) bool { w.callerWaits, w.shouldRun = false, false; return false })
+	c.updateWanted(func(w *desiredState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	why := err.Reason
 	if c.history.failures.IsOpen() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
@@ -113,7 +113,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 }
 
 // endRun drains and stops a run.
-func (c *child) endRun(r *run.Run, why string) {
+func (c *childInstance) endRun(r *run.Run, why string) {
 	r.Leases.Close()
 	c.setState(Draining, why)
 	c.drainCalls(r)
@@ -124,7 +124,7 @@ func (c *child) endRun(r *run.Run, why string) {
 // drainCalls waits until the calls under way have ended. If the instance is to start
 // again, it waits drainWait at most. A retired instance, for which no one waits, has
 // until its life ends.
-func (c *child) drainCalls(r *run.Run) {
+func (c *childInstance) drainCalls(r *run.Run) {
 	t := time.NewTimer(drainWait)
 	defer t.Stop()
 	late, retired := t.C, c.ctx.Done()
@@ -147,8 +147,8 @@ func (c *child) drainCalls(r *run.Run) {
 
 // serveUntilEnd serves the run until it ends or must end. It returns "" if the run has ended by itself, hung, idle or evicted if it is to be
 // stopped for that, the cause if the instance ends, and else the reason for which the run is replaced.
-func (s *serving) serveUntilEnd(ctx context.Context) string {
-	c, r := s.c, s.r
+func (s *servedRun) serveUntilEnd(ctx context.Context) string {
+	c, r := s.child, s.run
 	if why := s.reviewWanted(); why != "" {
 		return why
 	}
@@ -174,7 +174,7 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 				why = s.checkIdle()
 			}
 		case u := <-r.Offers():
-			c.takeOffer(u.Offer)
+			c.takeOffer(u.RawOffer)
 			now := r.Renewed()
 			c.publishSnapshot(func(v *instanceSnapshot) { v.status.Renewed += now - s.sessions })
 			s.sessions = now
@@ -206,38 +206,38 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 
 // publishReady publishes the run as one that may be called, with the roots that it
 // was started with applied as far as that can be known.
-func (s *serving) publishReady() {
-	w := s.c.wantedState()
+func (s *servedRun) publishReady() {
+	w := s.child.wantedState()
 	gen := w.Gen
-	if !servedroots.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.history.planned {
+	if !servedroots.Same(w.Roots, s.run.Roots.Last()) || s.child.spec.Sandbox.Confines() && gen != s.child.history.planned {
 		gen = 0 // the roots, or the boundary, have changed since then; reviewWanted is called next
 	}
 	s.publishRoots(gen, true, "")
 }
 
-func (s *serving) publishRoots(gen uint64, applied bool, why string) {
-	s.c.publishSnapshot(func(v *instanceSnapshot) {
+func (s *servedRun) publishRoots(gen uint64, applied bool, why string) {
+	s.child.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
-		v.status.PID = s.r.Facts().PID
-		v.status.AskedRoots, v.status.RootsApplied = s.r.Roots.WasAsked(), applied
-		v.run, v.err, v.gen, v.served = s.r, nil, gen, program.RootPaths(s.r.Roots.Last())
+		v.status.PID = s.run.Facts().PID
+		v.status.AskedRoots, v.status.RootsApplied = s.run.Roots.WasAsked(), applied
+		v.run, v.err, v.gen, v.served = s.run, nil, gen, program.RootPaths(s.run.Roots.Last())
 	})
 }
 
 // reviewWanted compares what is wanted with what the run has, and acts. It returns
 // why the run must be replaced, if it must.
-func (s *serving) reviewWanted() (why string) {
-	c := s.c
+func (s *servedRun) reviewWanted() (why string) {
+	c := s.child
 	w := c.wantedState()
-	c.updateWanted(func(now *want) bool { now.callerWaits, now.shouldRun = false, false; return false })
-	if !s.r.Roots.IsDue(w.Wanted, c.snapshot.Load().gen) {
+	c.updateWanted(func(now *desiredState) bool { now.callerWaits, now.shouldRun = false, false; return false })
+	if !s.run.Roots.IsDue(w.Wanted, c.snapshot.Load().gen) {
 		return ""
 	}
-	return s.followStep(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w, c.machine)))
+	return s.followStep(s.run.Roots.Review(w.Wanted, c.rootsChange(s.run, w, c.machine)))
 }
 
 // rootsChange returns what other roots would change in how a run was started.
-func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) servedroots.Change {
+func (c *childInstance) rootsChange(r *run.Run, w desiredState, m launch.Machine) servedroots.Change {
 	was := r.Launch
 	next, err := c.planLaunch(w, m)
 	rules, beyond := c.newRules(w.boundary.Barred != "", was.Sandbox, next, err)
@@ -259,12 +259,12 @@ func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) servedroots.Ch
 
 // followStep publishes what a Step says about the run's roots. It returns why the run must
 // be replaced, if it must.
-func (s *serving) followStep(step servedroots.Step) (why string) {
+func (s *servedRun) followStep(step servedroots.Step) (why string) {
 	switch step.News {
 	case servedroots.Asked:
-		s.c.publishSnapshot(func(v *instanceSnapshot) { v.status.AskedRoots = true })
+		s.child.publishSnapshot(func(v *instanceSnapshot) { v.status.AskedRoots = true })
 	case servedroots.Announced:
-		s.c.publishSnapshot(func(v *instanceSnapshot) { v.status.RootsApplied = false })
+		s.child.publishSnapshot(func(v *instanceSnapshot) { v.status.RootsApplied = false })
 	case servedroots.Applied:
 		s.publishRoots(step.Gen, true, "")
 	case servedroots.Ignored:

@@ -35,7 +35,7 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			cwd = env.StructuredContent.Cwd
-			if where, _ := l.Where(); where != cwd {
+			if where, _ := l.Workplace(); where != cwd {
 				t.Errorf("it works in %s, and is judged by %s", cwd, where)
 			}
 			if share == spec.ShareSession {

@@ -18,7 +18,7 @@ import (
 )
 
 // startRun takes a slot and starts a run until it can be called.
-func (c *child) startRun() (*run.Run, *run.UnavailableError) {
+func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 	slot := c.common.startSlots.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
 	if slot == nil {
 		return nil, nil
@@ -27,8 +27,8 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	if err := c.takePlace(); err != nil || c.ctx.Err() != nil {
 		return nil, err
 	}
-	var w want
-	c.updateWanted(func(now *want) bool {
+	var w desiredState
+	c.updateWanted(func(now *desiredState) bool {
 		if w = *now; now.callerWaits {
 			w.looks = nil // what was changed before the call counts
 		}
@@ -67,7 +67,7 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	}
 	for {
 		r, err := c.launchRun(l, w)
-		var offer *offers.Offer
+		var offer *offers.RawOffer
 		if err == nil {
 			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, slot.End)
 		}
@@ -91,10 +91,10 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 }
 
 // launchRun starts a run.
-func (c *child) launchRun(l launch.Launch, w want) (*run.Run, error) {
+func (c *childInstance) launchRun(l launch.Launch, w desiredState) (*run.Run, error) {
 	o := run.RunOptions{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
 	names := program.VariableNames(l.Env)
-	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.ChildConnection, error) {
+	r, err := run.Start(o, runInstance{c}, func(h jsonrpc.Handler) (link.ChildConnection, error) {
 		l, s, err := c.withSecrets(c.ctx, l, w)
 		if err != nil {
 			return nil, err

@@ -41,19 +41,19 @@ type Supervisor struct {
 	mu        sync.Mutex
 	specs     map[spec.Entry]spec.Spec
 	looked    InspectedPaths // of specs
-	children  map[spec.Key]*child
-	retired   map[*child]struct{} // out of children, and not yet ended
-	bySession map[string][]*child // those whose life has not ended, by Key.Instance
-	held      map[spec.Key]int    // how many sessions joined
-	serial    uint64              // of the newest instance
-	unstarted []*child
+	children  map[spec.Key]*childInstance
+	retired   map[*childInstance]struct{} // out of children, and not yet ended
+	bySession map[string][]*childInstance // those whose life has not ended, by Key.Instance
+	held      map[spec.Key]int            // how many sessions joined
+	serial    uint64                      // of the newest instance
+	unstarted []*childInstance
 	closed    bool
 }
 
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(options SupervisorOptions) *Supervisor {
 	s := &Supervisor{
-		log: options.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[spec.Key]int{},
+		log: options.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*childInstance{}, retired: map[*childInstance]struct{}{}, bySession: map[string][]*childInstance{}, held: map[spec.Key]int{},
 		common: common{SupervisorOptions: options, machine: launch.NewMachine(options.Environ, options.Home, options.Dir), jitter: rand.Float64, pace: health.UsualPace},
 	}
 	s.common.Specs = nil // Apply replaces them
@@ -63,7 +63,7 @@ func NewSupervisor(options SupervisorOptions) *Supervisor {
 	s.common.memory, s.common.forms = offers.NewMemory(options.Cache, options.Log), offers.NewDefinitions(options.Cache, options.Log)
 	s.common.startSlots = limits.NewStartSlots(options.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(options.MaxChildren, options.MaxEach), s.dropUnheld, s.giveUp
-	s.common.resume = func(c *child) { go s.liveChild(c) }
+	s.common.resume = func(c *childInstance) { go s.liveChild(c) }
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
@@ -100,14 +100,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 }
 
 // liveChild leads the life of a child until that ends or rests.
-func (s *Supervisor) liveChild(c *child) {
+func (s *Supervisor) liveChild(c *childInstance) {
 	if c.runLife() {
 		s.forgetChild(c)
 		s.lives.Done()
 	}
 }
 
-func (s *Supervisor) takeUnstarted() []*child {
+func (s *Supervisor) takeUnstarted() []*childInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.unstarted
@@ -117,7 +117,7 @@ func (s *Supervisor) takeUnstarted() []*child {
 
 // closeToChildren ends the taking of children. One whose life has not started gets its
 // last snapshot here.
-func (s *Supervisor) closeToChildren() []*child {
+func (s *Supervisor) closeToChildren() []*childInstance {
 	s.mu.Lock()
 	s.closed = true
 	unstarted := s.unstarted
@@ -133,7 +133,7 @@ func (s *Supervisor) closeToChildren() []*child {
 
 // instanceOf returns the child of a key, made if it is new; nil if there is no
 // such Spec or the Supervisor has ended.
-func (s *Supervisor) instanceOf(k spec.Key) *child {
+func (s *Supervisor) instanceOf(k spec.Key) *childInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.instanceLocked(k, nil)
@@ -141,7 +141,7 @@ func (s *Supervisor) instanceOf(k spec.Key) *child {
 
 // instanceLocked works like instanceOf, under mu. A new one is made in the surroundings of by, if that
 // is what its Spec still is; nil: in the ones of the one who has told the Spec.
-func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *child {
+func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *childInstance {
 	if c := s.children[k]; c != nil {
 		return c
 	}
@@ -161,7 +161,7 @@ func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *child {
 	return c
 }
 
-func (s *Supervisor) childOf(k spec.Key) *child {
+func (s *Supervisor) childOf(k spec.Key) *childInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.children[k]
@@ -188,7 +188,7 @@ func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 	if v.run == nil || v.gen < c.wantedState().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
-	return &Lease{r: v.run, v: v}, true
+	return &Lease{run: v.run, snapshot: v}, true
 }
 
 // LevelChanged has an instance told the level of its log that its sessions want by now, if it runs or once it does. It does not wait.
@@ -239,14 +239,14 @@ func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, serve
 	return s.planWith(c, w)
 }
 
-func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok bool) {
+func (s *Supervisor) planWith(c *childInstance, w desiredState) (cwd string, served []string, ok bool) {
 	l, err := c.planLaunch(w, s.machineFor(c))
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
 
 // machineFor returns what a start of c would be planned with, but for the name
 // of the folder of its own.
-func (s *Supervisor) machineFor(c *child) launch.Machine {
+func (s *Supervisor) machineFor(c *childInstance) launch.Machine {
 	m := c.baseMachine().WithShelter(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(sandbox.RealPath(os.TempDir()), ownFolder))
 	return c.installedOn(m)
 }
@@ -277,7 +277,7 @@ func (s *Supervisor) Drop(instance string) {
 	if instance == "" {
 		return
 	}
-	s.dropInstances(instance, func(*child) bool { return true })
+	s.dropInstances(instance, func(*childInstance) bool { return true })
 }
 
 // Status returns the state of every instance, by name; of one that a reload
@@ -301,7 +301,7 @@ func (s *Supervisor) Status() []Status {
 
 // apartNames names what keeps a shared instance apart from the ones of the same entry in
 // other surroundings.
-func (s *Supervisor) apartNames(c *child, all []*child) (names []string) {
+func (s *Supervisor) apartNames(c *childInstance, all []*childInstance) (names []string) {
 	for _, o := range all {
 		if o.key.Child == c.key.Child && o.key.Variant != c.key.Variant && c.spec.Share != spec.ShareSession {
 			names = append(names, spec.Apart(s.common.withSurroundings(c.spec), s.common.withSurroundings(o.spec), s.common.machine)...)
@@ -389,7 +389,7 @@ func (s *Supervisor) currentSnapshot(k spec.Key, spec spec.Spec) *instanceSnapsh
 // or an earlier one with the very same entry and program, to a client with the same capabilities, else with none; nil if that
 // is not known. It reads at most two small files and starts nothing. What comes from it may be shown; a Lease reports what the
 // server offers now.
-func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer {
+func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.RawOffer {
 	spec, ok := b.s.specOf(k)
 	if !ok {
 		return nil
@@ -401,7 +401,7 @@ func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer 
 }
 
 // Manner returns how a server was spoken to last and what it is able to do, with whatever roots; nil if that is not known.
-func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
+func (s *Supervisor) Manner(k spec.Key) *offers.RawOffer {
 	spec, ok := s.specOf(k)
 	if !ok {
 		return nil
@@ -410,7 +410,7 @@ func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
 }
 
 // RecallAs works like Recall for an entry that is not configured yet, or is configured differently.
-func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
+func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.RawOffer {
 	spec = spec.WithDefaults()
 	at := sights{roots, b.boundary, b.whose}
 	o, _ := b.s.common.recallOffer(b.s.common.narrowDigest(b.s.common.offerDigest(spec, k), spec, at), spec, k, at)

@@ -48,13 +48,13 @@ func TestMain(m *testing.M) {
 type watcher struct {
 	mu      sync.Mutex
 	states  map[string][]children.State
-	offers  map[string]*offers.Offer
+	offers  map[string]*offers.RawOffer
 	notes   []string
 	changed chan struct{}
 }
 
 func newWatcher() *watcher {
-	return &watcher{states: map[string][]children.State{}, offers: map[string]*offers.Offer{}, changed: make(chan struct{})}
+	return &watcher{states: map[string][]children.State{}, offers: map[string]*offers.RawOffer{}, changed: make(chan struct{})}
 }
 
 func (w *watcher) tell(f func()) {
@@ -74,7 +74,7 @@ func (w *watcher) watches(options children.SupervisorOptions) children.Superviso
 	return options
 }
 
-func (w *watcher) childChanged(st children.Status, o *offers.Offer) {
+func (w *watcher) childChanged(st children.Status, o *offers.RawOffer) {
 	w.tell(func() {
 		name := st.Key.String()
 		if l := w.states[name]; len(l) == 0 || l[len(l)-1] != st.State {
@@ -249,7 +249,7 @@ func TestLife(t *testing.T) {
 	if len(o.Entries[offers.Tools]) != 10+4+2*3 || !strings.Contains(string(o.Entries[offers.Tools][0]), `"x-kept":12345678901234567890`) || string(o.Entries[offers.Tools][10]) != "null" {
 		t.Errorf("%d tools: %s", len(o.Entries[offers.Tools]), o.Entries[offers.Tools])
 	}
-	if cwd, served := l.Where(); cwd != dir || !slices.Equal(served, []string{dir}) {
+	if cwd, served := l.Workplace(); cwd != dir || !slices.Equal(served, []string{dir}) {
 		t.Errorf("Where() = %q, %q", cwd, served)
 	}
 	st := s.Status()

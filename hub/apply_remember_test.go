@@ -118,7 +118,7 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 	c.handshake(`{}`)
 	c.raw("prompts/list", `{}`)
 	s, former := sessionOfTest(h), h.currentConfiguration()
-	prompt := offering.Item{Item: &catalog.Item{Name: "kid__greet", Child: "kid", Remote: "greet"}, Conf: former}
+	prompt := offering.Item{Item: &catalog.Item{Name: "kid__greet", Child: "kid", OwnName: "greet"}, Conf: former}
 	for _, replaced := range []bool{false, true} {
 		next := kid
 		if replaced {

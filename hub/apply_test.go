@@ -209,7 +209,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			before := offering.New(list.Conf, &h.current, func(string) bool { return false })
 			before.Take(&children.Status{Key: spec.Key{Child: "kid"}, State: children.Ready}, offered)
 			stale := &call.Sender{
-				Main: s.mainClient, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
+				MainClient: s.mainClient, Current: &h.current, Offering: before, Instances: s.assignedSession, RootsManager: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
 			}
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(toolCall("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
@@ -349,7 +349,7 @@ func TestApplyChangesTheTermsOfLivingSessions(t *testing.T) {
 	if !try(root) || !try(outside) {
 		t.Error("roots.when does not count for a session that lives")
 	}
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: root}}}
 	apply(t, h, cfg)
 	if !try(root) || try(outside) {
 		t.Error("roots.fallback does not count for a session that lives")

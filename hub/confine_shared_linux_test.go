@@ -48,13 +48,13 @@ func TestSharedByAllIsHeld(t *testing.T) {
 		v.Policy.Rules = []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"], Roles: []access.Role{access.Read}}}}
 	}
 	box := func(cfg *Config, d map[string]string) {
-		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: d["box"]}}}
+		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: d["box"]}}}
 	}
 	entry := func(cfg *Config, d map[string]string) {
 		cfg.Children[0].Spec.Sandbox.Read, cfg.Children[0].Spec.Sandbox.Write = []string{d["docs"]}, []string{d["box"]}
 	}
 	gone := func(cfg *Config, d map[string]string) {
-		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: d["box"] + "/missing"}}}
+		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: d["box"] + "/missing"}}}
 	}
 	for name, tc := range map[string]struct {
 		judge         func(v *validate.Config, d map[string]string)

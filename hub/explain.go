@@ -38,7 +38,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		return jsonrpc.RefuseParams(name + " is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call"), nil
 	}
 	e := status.Explanation{
-		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
+		Tool: name, Server: tool.Child, ToolName: tool.OwnName, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
 		Roots: []string{}, Findings: []status.Finding{}, Era: s.sender.ClientOf(ctx).Era(),
 	}
 	f, err := s.sender.Preview(ctx, tool, arguments)

@@ -110,7 +110,7 @@ func TestFoundAs(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"lid":{"type":"string"}},"required":["lid"]}`
 	def := func(description, schema string) *catalog.Tool {
-		return &catalog.Tool{Name: "kid__open", Child: "kid", Remote: "open", Def: fmt.Appendf(nil, `{"name":"open","description":%s,"inputSchema":%s}`, description, schema)}
+		return &catalog.Tool{Name: "kid__open", Child: "kid", OwnName: "open", Def: fmt.Appendf(nil, `{"name":"open","description":%s,"inputSchema":%s}`, description, schema)}
 	}
 	long := strings.Repeat("é", 1000)
 	for _, c := range []struct{ description, schema, short, required string }{
@@ -222,7 +222,7 @@ func TestCostOfExposure(t *testing.T) {
 			if err := json.Unmarshal(def, &d); err != nil {
 				t.Fatal(err)
 			}
-			tools = append(tools, &catalog.Tool{Name: server.Server + "__" + d.Name, Child: server.Server, Remote: d.Name, Def: def})
+			tools = append(tools, &catalog.Tool{Name: server.Server + "__" + d.Name, Child: server.Server, OwnName: d.Name, Def: def})
 			said = append(said, search.Tool{Server: server.Server, Name: d.Name, Title: d.Title, Description: d.Description, Schema: jsonrpc.Get(def, "inputSchema")})
 		}
 	}

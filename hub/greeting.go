@@ -28,12 +28,12 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 		if known[c.Spec.Name] != nil || conf.IsDenied(c.Spec.Name) {
 			continue
 		}
-		var raw *offers.Offer
+		var raw *offers.RawOffer
 		if ok {
-			raw = s.member.Recall(conf, c, rootsView)
+			raw = s.assignedSession.Recall(conf, c, rootsView)
 		}
 		if raw == nil {
-			raw = s.member.Manner(c)
+			raw = s.assignedSession.Manner(c)
 		}
 		if raw != nil {
 			known[c.Spec.Name] = conf.ReadOffer(c, raw)
@@ -63,5 +63,5 @@ func (s *Session) likelyRoots(ctx context.Context, conf *configuration.Configura
 	if !s.local || dir == "" {
 		return rootsmgr.RootsView{}, false
 	}
-	return s.roots.Suppose(rootsmgr.Page{Entries: []rootsmgr.Entry{{URI: guard.PlatformOf(conf.FS).FormatURI(dir)}}}), true
+	return s.roots.Suppose(rootsmgr.Page{Entries: []rootsmgr.RootEntry{{URI: guard.PlatformOf(conf.FS).FormatURI(dir)}}}), true
 }

@@ -136,7 +136,7 @@ func TestHabitsOfGenerators(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := testConfig(t, played("old", spec.ShareAll, childtest.Script{Defs: file}), played("new", spec.ShareAll, childtest.Script{Era: "modern", Defs: file}))
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: platform.Host().FormatURI(root)}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: platform.Host().FormatURI(root)}}}
 	h := runHub(t, cfg)
 	for front, ask := range everyFront(t, h) {
 		t.Run(front, func(t *testing.T) {

@@ -110,9 +110,9 @@ type httpOpener struct {
 
 var _ httpfront.Hub = httpOpener{}
 
-func (opener httpOpener) Limits() httpfront.Limits {
+func (opener httpOpener) Limits() httpfront.RequestLimits {
 	l := &opener.hub.currentConfiguration().Limits
-	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
+	return httpfront.RequestLimits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
 }
 
 func (opener httpOpener) Ready(ctx context.Context) error {

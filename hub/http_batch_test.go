@@ -65,7 +65,7 @@ func TestBatchOverHTTP(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
 	cfg.Launcher = childtest.Pipes{}
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: root}}}
 	w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
 	frame := mixed(filepath.Join(root, "in"), filepath.Join(outside, "out"))
 	for _, version := range []string{"2025-03-26", "2024-11-05", "2025-06-18", "2025-11-25"} {
@@ -178,7 +178,7 @@ func TestBatchOverStdio(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
 	cfg.Launcher = childtest.Pipes{}
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: root}}}
 	h := runHub(t, cfg)
 	for _, version := range []string{"2025-03-26", "2025-06-18"} {
 		say, line := rawStdio(t, h)

@@ -15,9 +15,9 @@ import (
 )
 
 // directories returns the roots of a token.
-func directories(paths ...string) (list []rootsmgr.Entry) {
+func directories(paths ...string) (list []rootsmgr.RootEntry) {
 	for _, p := range paths {
-		list = append(list, rootsmgr.Entry{URI: p})
+		list = append(list, rootsmgr.RootEntry{URI: p})
 	}
 	return list
 }
@@ -32,7 +32,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 		played("common", spec.ShareAll, childtest.Script{AskRoots: true}),
 		played("same", spec.ShareRoots, childtest.Script{AskRoots: true}))
 	cfg.Launcher = childtest.Pipes{}
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: theirs}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: theirs}}}
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{
 		{Name: "alice", Secret: "a", Roots: directories(mine)}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c", Roots: directories(filepath.Join(mine, "gone"))},

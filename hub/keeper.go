@@ -34,8 +34,8 @@ type keptRecord struct {
 	Lists       map[int]string // digests of the lists that the client has seen
 }
 
-// A keeper keeps the record of a session in the memory that the adapter holds. A nil keeper keeps nothing.
-type keeper struct {
+// A sessionKeeper keeps the record of a session in the memory that the adapter holds. A nil sessionKeeper keeps nothing.
+type sessionKeeper struct {
 	memory *kept.Memory
 
 	mu            sync.Mutex
@@ -46,9 +46,9 @@ type keeper struct {
 
 const keySize = 32
 
-// newKeeper reads what another hub has kept, or begins a record.
-func newKeeper(m *kept.Memory) (*keeper, error) {
-	k := &keeper{memory: m}
+// newSessionKeeper reads what another hub has kept, or begins a record.
+func newSessionKeeper(m *kept.Memory) (*sessionKeeper, error) {
+	k := &sessionKeeper{memory: m}
 	if b := m.Record(); len(b) > 0 {
 		d := json.NewDecoder(bytes.NewReader(b))
 		if err := errors.Join(d.Decode(&k.record), d.Decode(&k.subscriptions)); err != nil || len(k.record.Key) != keySize || uuid.Validate(k.record.Session) != nil {
@@ -66,12 +66,12 @@ func newKeeper(m *kept.Memory) (*keeper, error) {
 }
 
 // requestBearer returns what the requestStates of the session are bound to, and what seals them.
-func (k *keeper) requestBearer() (string, *seal.Sealer) {
+func (k *sessionKeeper) requestBearer() (string, *seal.Sealer) {
 	return "session " + k.record.Session, seal.NewOf(k.record.Key)
 }
 
 // changeRecord changes the record. An initialize that is too long has no room in any record, so the session ends with its hub.
-func (k *keeper) changeRecord(f func(r *keptRecord)) {
+func (k *sessionKeeper) changeRecord(f func(r *keptRecord)) {
 	if k == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (k *keeper) changeRecord(f func(r *keptRecord)) {
 }
 
 // save keeps the record and the subscriptions: only the record, if there is no room for both. It is called with mu held.
-func (k *keeper) save() bool {
+func (k *sessionKeeper) save() bool {
 	if len(k.subscriptions) > 0 {
 		if uris, err := json.Marshal(k.subscriptions); err == nil && k.memory.SaveRecord(slices.Concat(k.written, uris)) {
 			return true
@@ -100,7 +100,7 @@ func (k *keeper) save() bool {
 // tooLong replaces an initialize that cannot be kept.
 const tooLong = "too long"
 
-func (k *keeper) keepSubscribed(uri string, now bool) {
+func (k *sessionKeeper) keepSubscribed(uri string, now bool) {
 	if k == nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (k *keeper) keepSubscribed(uri string, now bool) {
 }
 
 // keepSeen keeps how the client knows a list.
-func (k *keeper) keepSeen(list offers.ListKind, digest string) {
+func (k *sessionKeeper) keepSeen(list offers.ListKind, digest string) {
 	if k == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (k *keeper) keepSeen(list offers.ListKind, digest string) {
 
 // connectionOptions has the connection of a session kept. resume, called before the connection runs, brings the session to the state in which the
 // client knows it to be; what it returns waits for the rest.
-func (k *keeper) connectionOptions(s *Session, options *jsonrpc.ConnOptions) (resume func(context.Context) (wait func(), err error)) {
+func (k *sessionKeeper) connectionOptions(s *Session, options *jsonrpc.ConnOptions) (resume func(context.Context) (wait func(), err error)) {
 	if k == nil {
 		return func(context.Context) (func(), error) { return func() {}, nil }
 	}

@@ -173,7 +173,7 @@ func TestAnIDThatIsUsedTwice(t *testing.T) {
 		}
 		k := &keptClient{testClient: &testClient{t: t}, out: [2]int{toHub, fromHub}, files: files}
 		m, in, out := k.open(h)
-		keeps, err := newKeeper(m)
+		keeps, err := newSessionKeeper(m)
 		if err != nil {
 			t.Fatal(err)
 		}

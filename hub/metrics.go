@@ -52,7 +52,7 @@ func (h *Hub) transportOf(child string) string {
 }
 
 // noteChildStatus is the Changed callback of a hub that has telemetry.
-func (h *Hub) noteChildStatus(st children.Status, offer *offers.Offer) {
+func (h *Hub) noteChildStatus(st children.Status, offer *offers.RawOffer) {
 	h.telemetry.UpdateChild(&st)
 	h.sessions.UpdateInstance(st, offer)
 }

@@ -38,18 +38,18 @@ func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots
 func (modernHost) BeforeWait(ctx context.Context) { call.YieldTurn(ctx) }
 
 func (s modernHost) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView) error {
-	if !s.member.HasServed(rootsView) {
+	if !s.assignedSession.HasServed(rootsView) {
 		s.BeforeWait(ctx)
 	}
-	return s.member.AwaitServed(ctx, rootsView, s.RootsTimeout())
+	return s.assignedSession.AwaitServed(ctx, rootsView, s.RootsTimeout())
 }
 
 func (s modernHost) ServeRoots(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
-	return s.member.ServeFromCall(ctx, child, set, rootsView)
+	return s.assignedSession.ServeFromCall(ctx, child, set, rootsView)
 }
 
 func (s modernHost) Served(child string) (set string, rootsView rootsmgr.RootsView) {
-	b, _ := s.member.FromCalls(child)
+	b, _ := s.assignedSession.FromCalls(child)
 	return b.Set, b.RootsView
 }
 
@@ -137,7 +137,7 @@ func (s *Session) noteModernClient(first *declaration.Claims) {
 				s.name = first.String()
 				s.records.SetClient(s.name)
 			}
-			s.member.ModernFirst(!s.hasStarted)
+			s.assignedSession.ModernFirst(!s.hasStarted)
 		}
 		s.mu.Unlock()
 		s.metrics.SetModernVersion(modern.Version)

@@ -121,7 +121,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 			t.Errorf("%s, and roots.when denies: %s", name, got)
 		}
 	}
-	cfg.AllowWithoutRoots, cfg.Fallback = false, rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
+	cfg.AllowWithoutRoots, cfg.Fallback = false, rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: dir}}}
 	apply(t, h, cfg)
 	for name, try := range attacks {
 		if strings.Contains(name, "empty") {

@@ -20,7 +20,7 @@ func TestAToolThatGrowsWhileItsServerRuns(t *testing.T) {
 	grown := strings.Replace(was, `"note":{`, `"path":{"type":"string"},"note":{`, 1)
 	further := strings.Replace(was, `"note":{`, `"url":{"type":"string"},"note":{`, 1)
 
-	accepted := &offers.Offer{}
+	accepted := &offers.RawOffer{}
 	accepted.Entries[offers.Tools] = [][]byte{[]byte(was), []byte(change)}
 	locked, _ := pin.Of(accepted, "")
 	var mu sync.Mutex

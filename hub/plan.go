@@ -146,18 +146,18 @@ func missingFrom(all, have []string) (out []string) {
 func (p *reloadPlanner) restartReason(name string) string {
 	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
 	for _, s := range p.sessions {
-		at, assigned := s.member.Assigned().Lookup(name)
+		at, assigned := s.assignedSession.Assignments().Lookup(name)
 		next := cmp.Or(p.nextFor[s.current.Common()], p.next) // of one that has just come it is not known
 		c := next.Child(name)
 		if !assigned || c == nil {
 			continue
 		}
 		rootsView := s.roots.ViewUnder(next.Fallback, next.RootsOf(s.principal.Key()))
-		if b, ok := s.member.FromCalls(name); ok {
+		if b, ok := s.assignedSession.FromCalls(name); ok {
 			rootsView = b.RootsView
 		}
-		roots := s.member.RootsFor(next, c, rootsView)
-		switch k := s.member.KeyFor(c, roots); {
+		roots := s.assignedSession.RootsFor(next, c, rootsView)
+		switch k := s.assignedSession.KeyFor(c, roots); {
 		case k.Variant != at.Key.Variant && s.attachment != nil:
 			return "it is another one in the surroundings of a client"
 		case k != at.Key:
@@ -200,14 +200,14 @@ const maxAsked = 16
 
 // offerOf returns what a child offers: to a session of now if it is the one that
 // runs, else what is remembered of this very entry.
-func (p *reloadPlanner) offerOf(conf *configuration.Configuration, c *Child) *offers.Offer {
+func (p *reloadPlanner) offerOf(conf *configuration.Configuration, c *Child) *offers.RawOffer {
 	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
 		if o := p.offers[c.Spec.Name]; o != nil {
 			return o.Raw
 		}
 	}
 	for _, s := range p.sessions[:min(len(p.sessions), maxAsked)] {
-		if raw := s.member.RecallAs(conf, c, s.roots.ViewUnder(conf.Fallback, conf.RootsOf(s.principal.Key()))); raw != nil {
+		if raw := s.assignedSession.RecallAs(conf, c, s.roots.ViewUnder(conf.Fallback, conf.RootsOf(s.principal.Key()))); raw != nil {
 			return raw
 		}
 	}

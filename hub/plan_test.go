@@ -21,7 +21,7 @@ func TestPlan(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	config := func(root string, specs ...spec.Spec) Config {
 		cfg := testConfig(t, specs...)
-		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
+		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: root}}}
 		return cfg
 	}
 	h := runHub(t, config(one, kid, goes, placed, shared))

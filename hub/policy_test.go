@@ -73,7 +73,7 @@ func TestPolicyDirectoriesAreServed(t *testing.T) {
 		played("all", spec.ShareAll, childtest.Script{AskRoots: true}), played("other", spec.ShareSession, childtest.Script{AskRoots: true}),
 	}
 	cfg := under(t, testConfig(t, specs...), policy)
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: d["configured"]}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: d["configured"]}}}
 	h := runHub(t, cfg)
 	c := connect(t, h, d["project"])
 	c.handshake(declared)

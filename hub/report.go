@@ -99,9 +99,9 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 
 func (s *Session) childRoots(conf *configuration.Configuration, name string, rootsView rootsmgr.RootsView) status.ChildRoots {
 	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.ChildStatus(name))
-	r.Sessions = s.hub.sessions.SessionCount(s.member.Assigned().Key(name))
+	r.Sessions = s.hub.sessions.SessionCount(s.assignedSession.Assignments().Key(name))
 	if child.Spec.Share == spec.ShareAll || len(child.Roots) > 0 || len(conf.ExtraDirectories(name, nil)) > 0 {
-		for _, root := range s.member.RootsFor(conf, child, rootsView) {
+		for _, root := range s.assignedSession.RootsFor(conf, child, rootsView) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}

@@ -79,7 +79,7 @@ func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, 
 	}
 	start = h.servedBy(name)
 	for _, s := range start {
-		served = append(served, h.attachedSessions(s.member.Assigned().Key(name))...)
+		served = append(served, h.attachedSessions(s.assignedSession.Assignments().Key(name))...)
 	}
 	h.followConfiguration(conf)
 	return start, served, nil
@@ -95,7 +95,7 @@ func (h *Hub) servedBy(name string) (sessions []*Session) {
 		}
 	}
 	for _, s := range h.everySession() {
-		if at, ok := s.member.Assigned().Lookup(name); ok && busy[at.Key] {
+		if at, ok := s.assignedSession.Assignments().Lookup(name); ok && busy[at.Key] {
 			busy[at.Key] = false
 			sessions = append(sessions, s)
 		}

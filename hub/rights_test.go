@@ -32,7 +32,7 @@ func TestWhoSharesByRootsHasTheSameRights(t *testing.T) {
 		}
 		whose := ""
 		for _, s := range h.sessions.Sessions() {
-			key := s.member.Assigned().Key("kid").Instance
+			key := s.assignedSession.Assignments().Key("kid").Instance
 			if s.principal.RightsKey() == tc.who.RightsKey() {
 				whose = key
 			}
@@ -61,7 +61,7 @@ func TestLinesOfTheKernelNameWhoseInstanceItIs(t *testing.T) {
 	}
 	s := h.sessions.Sessions()[0]
 	for _, child := range []string{"own", "roots", "all"} {
-		h.noteKernelRefusal(s.member.Assigned().Key(child), sandbox.Refusal{Path: "/etc/" + child}, nil)
+		h.noteKernelRefusal(s.assignedSession.Assignments().Key(child), sandbox.Refusal{Path: "/etc/" + child}, nil)
 	}
 	stop()
 	all, err := trail.Decisions(dir, trail.Filter{})

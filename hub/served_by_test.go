@@ -24,7 +24,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	given := func() error { return s.member.AwaitServed(over, s.roots.RootsView(), cfg.Roots.Timeout) }
+	given := func() error { return s.assignedSession.AwaitServed(over, s.roots.RootsView(), cfg.Roots.Timeout) }
 	if err := given(); err != nil {
 		t.Fatalf("what was served already is waited for: %v", err)
 	}
@@ -43,10 +43,10 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	}
 	h.sup.Apply(conf.Specs())
 	conf.PutInForce(old)
-	if err := s.member.AwaitServed(t.Context(), s.roots.RootsView(), cfg.Roots.Timeout); err != nil {
+	if err := s.assignedSession.AwaitServed(t.Context(), s.roots.RootsView(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.member.RootsFor(conf, conf.Child("kid"), s.roots.RootsView())); n != 2 {
+	if n := len(s.assignedSession.RootsFor(conf, conf.Child("kid"), s.roots.RootsView())); n != 2 {
 		t.Fatalf("%d roots, want 2", n)
 	}
 	if err := given(); err != nil {

@@ -47,7 +47,7 @@ type Session struct {
 	mainMessenger      handshake.MainMessenger // takes what belongs to no request of the client
 	mainClient         *handshake.Client       // the client of requests that have no way of their own
 	roots              *rootsmgr.Manager
-	member             *assignment.Member[*Session] // which instances serve it, with which roots
+	assignedSession    *assignment.AssignedSession[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
 	since              time.Time
 
@@ -94,7 +94,7 @@ type sessionOptions struct {
 	seal         *seal.Sealer             // of a requestState; nil: the hub's
 	node         string                   // of the hubs that share the seal, this one
 	streams      int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
-	keeper       *keeper                  // keeps its state for another hub; nil: it is not kept
+	keeper       *sessionKeeper           // keeps its state for another hub; nil: it is not kept
 	attachment   *surroundings.Attachment // to the configuration in its surroundings; nil: these are the hub's own
 	toolsets     toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
 	endSession   func()                   // has it end; nil: it lasts as long as its streams
@@ -121,7 +121,7 @@ func (h *Hub) newSession(options sessionOptions) *Session {
 	if !options.principal.Local { // whom the whole hub serves, if no other
 		s.log = s.log.With().Str("principal", options.principal.String()).Logger()
 	}
-	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.AwaitsList(child) })
+	s.Offering = offering.New(conf, current, func(child string) bool { return s.assignedSession.AwaitsList(child) })
 	s.modernServer = modern.NewServer(modern.ServerOptions{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: options.seal, Node: options.node, Bearer: options.bearer, PerRequest: options.stateless, Suspended: &h.suspended, Log: s.log,
 	})
@@ -129,7 +129,7 @@ func (h *Hub) newSession(options sessionOptions) *Session {
 	s.metrics = h.telemetry.NewSession(telemetry.SessionLabels{Session: id, HTTP: options.http, Principal: options.principal.String(), Stateless: options.stateless})
 	s.records = record.New(id, options.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
-	s.member = h.sessions.NewMember(assignment.AssignedSessionOptions[*Session]{
+	s.assignedSession = h.sessions.NewAssignedSession(assignment.AssignedSessionOptions[*Session]{
 		Session: s, ID: id, Principal: options.principal.Key(), Rights: options.principal.RightsKey(), Caller: options.caller, Current: current, PerRequest: options.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.NoteRestart, Changed: s.notifier.NoteChange,
 	})
@@ -138,8 +138,8 @@ func (h *Hub) newSession(options sessionOptions) *Session {
 		life = results.Lifetime
 	}
 	s.sender = call.Sender{
-		ID: id, Principal: options.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, options.principal.Key(), life), Own: s.serveOwnTool, Log: s.log,
+		ID: id, Principal: options.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.assignedSession, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, options.principal.Key(), life), ServeHubTool: s.serveOwnTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, answer, drop)
 		},
@@ -158,30 +158,30 @@ func (s *Session) currentConfiguration() *configuration.Configuration { return s
 
 // initRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
 // below it.
-func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
+func (s *Session) initRoots(ceiling []rootsmgr.RootEntry) {
 	cfg := &s.currentConfiguration().Settings
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
-	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainMessenger}, cfg.Fallback, settings, cfg.FS, s.log)
-	s.sender.Roots, s.member.Roots = s.roots, s.roots
+	s.roots = rootsmgr.NewManager(handshake.ClientRootsSource{Client: s.mainMessenger}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.sender.RootsManager, s.assignedSession.Roots = s.roots, s.roots
 }
 
 // serveFront serves the session for as long as front does, then lets its children go.
 // A nil front serves until ctx ends: others bring what the client says.
 func (s *Session) serveFront(ctx context.Context, front func(context.Context) error) (err error) {
-	s.hub.sessions.Enter(s.member)
-	defer s.hub.sessions.Leave(s.member)
+	s.hub.sessions.Enter(s.assignedSession)
+	defer s.hub.sessions.Leave(s.assignedSession)
 	s.metrics.Enter()
 	defer s.metrics.Leave()
 	defer s.notifier.Leave()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.Recall(ctx, s.clientKnown, func(conf *configuration.Configuration, c *Child) *offers.Offer {
+		s.Recall(ctx, s.clientKnown, func(conf *configuration.Configuration, c *Child) *offers.RawOffer {
 			if c.Spec.Share != spec.ShareAll && !c.Spec.SeesNoProject() {
 				return nil // its roots decide what it offers: its instance looks it up when they are known
 			}
-			return s.member.Recall(conf, c, rootsmgr.RootsView{})
+			return s.assignedSession.Recall(conf, c, rootsmgr.RootsView{})
 		})
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
@@ -191,9 +191,9 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 		s.sender.Logins.Start(ctx)
 	}
 	if front == nil {
-		s.member.Run(ctx, s.started) // on this goroutine: a session that rests has few
+		s.assignedSession.Run(ctx, s.started) // on this goroutine: a session that rests has few
 	} else {
-		wg.Go(func() { s.member.Run(ctx, s.started) })
+		wg.Go(func() { s.assignedSession.Run(ctx, s.started) })
 		err = front(ctx)
 	}
 	s.sender.Logins.Stop()
@@ -224,7 +224,7 @@ func (s *Session) noteClient(name string) {
 	s.knownOnce.Do(func() {
 		if name != "" && s.local {
 			s.current.NoteClient(name)
-			s.hub.sessions.Follow(s.member)
+			s.hub.sessions.Follow(s.assignedSession)
 		}
 		if s.attachment != nil {
 			s.tellClient(s.attachment.Surroundings)
@@ -246,7 +246,7 @@ func (s *Session) setCaps(params []byte) {
 	s.caps, s.name = c, c.String()
 	s.handshaken.Store(true)
 	if !s.hasStarted {
-		s.member.ModernFirst(false)
+		s.assignedSession.ModernFirst(false)
 	}
 	s.mu.Unlock()
 	s.records.SetClient(c.String())
@@ -290,7 +290,7 @@ func (s *Session) writableDirs() []string {
 // setMainMessenger sets what carries everything that belongs to no request of the client.
 func (s *Session) setMainMessenger(main handshake.MainMessenger) {
 	s.mainMessenger, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
-	s.sender.Main = s.mainClient
+	s.sender.MainClient = s.mainClient
 }
 
 // A handshakeHost is a Session as package handshake knows it.
@@ -307,7 +307,7 @@ func (s handshakeHost) Level() declaration.Level {
 }
 
 func (s handshakeHost) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
-	return s.member.AwaitServed(ctx, rootsView, limit)
+	return s.assignedSession.AwaitServed(ctx, rootsView, limit)
 }
 
 // guardAnswer has a request served; see jsonrpc.Guard.
@@ -335,14 +335,14 @@ func (s *Session) putLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	s.level = level
 	s.mu.Unlock()
-	s.hub.sessions.SetLevel(s.member, func() int { return int(s.heardLevel()) })
+	s.hub.sessions.SetLevel(s.assignedSession, func() int { return int(s.heardLevel()) })
 	s.tellLevels(ctx)
 }
 
 // tellLevels informs the children that serve the session what it wants to hear.
 func (s *Session) tellLevels(ctx context.Context) {
 	var told sync.WaitGroup
-	for _, at := range s.member.Assigned().All() {
+	for _, at := range s.assignedSession.Assignments().All() {
 		told.Go(func() { s.hub.tellLevel(ctx, at.Key) })
 	}
 	told.Wait()
@@ -358,7 +358,7 @@ func (s *Session) noteModernLevel(ctx context.Context, level declaration.Level) 
 	}
 	s.mu.Unlock()
 	if more {
-		s.hub.sessions.SetLevel(s.member, func() int { return int(s.heardLevel()) })
+		s.hub.sessions.SetLevel(s.assignedSession, func() int { return int(s.heardLevel()) })
 		s.tellLevels(ctx)
 	}
 }

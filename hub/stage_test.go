@@ -140,7 +140,7 @@ func playWith(t *testing.T, specs []spec.Spec, o playOptions, test func(t *testi
 		cfg := testConfig(t, specs...)
 		cfg.Launcher, cfg.Limits.Children, cfg.Limits.ListWait = s, o.children, 0 // as shipped: the clock is the test's own
 		if o.fallback != "" {
-			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: o.fallback}}}
+			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: o.fallback}}}
 		}
 		h := runHub(t, cfg)
 		test(t, h, s)

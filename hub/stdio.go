@@ -67,7 +67,7 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	options := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
 	if a != nil && a.Surroundings.Kept != nil {
 		var err error
-		if options.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
+		if options.keeper, err = newSessionKeeper(a.Surroundings.Kept); err != nil {
 			return errors.Join(err, closeBoth(in, out))
 		}
 		options.bearer, options.seal = options.keeper.requestBearer()

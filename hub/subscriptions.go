@@ -48,31 +48,33 @@ func (s subscribeSession) Lists() []subscribe.List {
 	return all
 }
 
-func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
 		list, sure, refusal := s.subscribableSources(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		answer, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
+		answer, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
+			return ask(resourceSource{s.Session, from})
+		})
 		return answer, err
 	})
 }
 
-func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Source, jsonrpc.Answer) {
+func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.ResourceSource, jsonrpc.Answer) {
 	list, _, refusal := s.subscribableSources(ctx, uri)
 	if len(list) == 0 {
 		return nil, refusal
 	}
-	return source{s.Session, list[0]}, jsonrpc.Answer{}
+	return resourceSource{s.Session, list[0]}, jsonrpc.Answer{}
 }
 
-func (s subscribeSession) At(child, uri string) subscribe.Source {
+func (s subscribeSession) At(child, uri string) subscribe.ResourceSource {
 	conf := s.currentConfiguration()
 	if conf.Child(child) == nil {
 		return nil
 	}
-	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, Conf: conf}}
+	return resourceSource{s.Session, offering.ResourceSource{ResourceSource: catalog.ResourceSource{Child: child, URI: uri}, Conf: conf}}
 }
 
 func (s subscribeSession) Denies(child string) bool {
@@ -87,27 +89,27 @@ func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 
 // subscribableSources returns the children that may have a resource and tell about changes,
 // the likeliest first. If there are none the answer reports why.
-func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
-	list, sure, tells := s.sender.Sources(ctx, uri)
+func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.ResourceSource, sure bool, refusal jsonrpc.Answer) {
+	list, sure, tells := s.sender.ResourceSources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, failure.NoResource(uri)
 	}
-	list = slices.DeleteFunc(list, func(from offering.Source) bool {
+	list = slices.DeleteFunc(list, func(from offering.ResourceSource) bool {
 		return !tells.IsSubscribable(from.Child) && !from.Conf.IsDenied(from.Child) // that is denied, and recorded
 	})
 	return list, sure, jsonrpc.RefuseMethod(texts.NoChanges)
 }
 
-// A source is one as package subscribe knows it.
-type source struct {
+// A resourceSource is a resource of one child as package subscribe knows it.
+type resourceSource struct {
 	s    *Session
-	from offering.Source
+	from offering.ResourceSource
 }
 
-func (p source) Key() spec.Key { return p.s.member.Assigned().Key(p.from.Child) }
-func (p source) URI() string   { return p.from.URI }
+func (p resourceSource) Key() spec.Key { return p.s.assignedSession.Assignments().Key(p.from.Child) }
+func (p resourceSource) URI() string   { return p.from.URI }
 
-func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (p resourceSource) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	var leased func(*children.Lease) error
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
@@ -153,12 +155,12 @@ func (s *Session) answerListen(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // subscribedInstances are the processes that serve a session. A call that reaches a process finds the subscriptions there that an earlier one had:
 // what the call changes would be told to no client otherwise.
 type subscribedInstances struct {
-	*assignment.Member[*Session]
+	*assignment.AssignedSession[*Session]
 	subscriptions *subscribe.Notifier
 }
 
 func (i subscribedInstances) TryAcquire(conf *configuration.Configuration, child string) *children.Lease {
-	lease := i.Member.TryAcquire(conf, child)
+	lease := i.AssignedSession.TryAcquire(conf, child)
 	if lease != nil && i.subscriptions.IsBehind(lease.Key(), lease.Term()) {
 		lease.Release()
 		return nil
@@ -167,7 +169,7 @@ func (i subscribedInstances) TryAcquire(conf *configuration.Configuration, child
 }
 
 func (i subscribedInstances) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
-	lease, err := i.Member.Acquire(ctx, conf, child)
+	lease, err := i.AssignedSession.Acquire(ctx, conf, child)
 	if err == nil {
 		i.subscriptions.Renew(ctx, lease.Key(), lease.Term())
 	}

@@ -66,7 +66,7 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 func (s taskSession) Children() []string { return s.currentConfiguration().ServedNames() }
 
 func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
-	at, ok := s.member.Assigned().Lookup(child)
+	at, ok := s.assignedSession.Assignments().Lookup(child)
 	owner, owned := s.hub.sessions.Owner(at.Key)
 	return at.Key, ok && owned && owner == s.Session, ok
 }

@@ -16,12 +16,12 @@ import (
 func benchTree(b *testing.B, dir string, n int) (*guard.Guard, string) {
 	file := strings.Repeat("/d", max(0, 8-strings.Count(dir, "/")-3)) + "/f"
 	path := dir + "/p/root0500" + file
-	entries := []Entry{{URI: dir + "/p/root0500"}}
+	entries := []RootEntry{{URI: dir + "/p/root0500"}}
 	for i := range 1000 {
 		name := fmt.Sprintf("p/root%04d", i)
 		rootstest.Add(b, dir, name+file)
 		if i != 500 && len(entries) < n {
-			entries = append(entries, Entry{URI: dir + "/" + name})
+			entries = append(entries, RootEntry{URI: dir + "/" + name})
 		}
 	}
 	s := NewSnapshot(guard.OS{}, 1, OriginConfig, entries)
@@ -66,10 +66,10 @@ func BenchmarkGuardCheckOther(b *testing.B) {
 
 func BenchmarkNewSnapshot(b *testing.B) {
 	dir := rootstest.Tree(b, "p/")
-	var entries []Entry
+	var entries []RootEntry
 	for i := range 1000 {
 		rootstest.Add(b, dir, fmt.Sprintf("p/%d/", i))
-		entries = append(entries, Entry{URI: platform.Host().FormatURI(fmt.Sprintf("%s/p/%d", dir, i))})
+		entries = append(entries, RootEntry{URI: platform.Host().FormatURI(fmt.Sprintf("%s/p/%d", dir, i))})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -16,10 +16,10 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-func ceiling(paths ...string) []Entry {
-	out := []Entry{}
+func ceiling(paths ...string) []RootEntry {
+	out := []RootEntry{}
 	for _, p := range paths {
-		out = append(out, Entry{URI: p})
+		out = append(out, RootEntry{URI: p})
 	}
 	return out
 }
@@ -35,13 +35,13 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 		<-d.First()
 	}
 	none := func(_ *testing.T, d *session) { d.NoteHandshake(false, false) }
-	fb := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/a"}, {URI: "/fb"}}}
-	far := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
+	fb := Fallback{Origin: OriginFlag, Entries: []RootEntry{{URI: "/a"}, {URI: "/fb"}}}
+	far := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/fb"}}}
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for name, tc := range map[string]struct {
 		fallback Fallback
 		when     NoRootsPolicy
-		top      []Entry
+		top      []RootEntry
 		client   func(*testing.T, *session)
 		want     string
 		skipped  int
@@ -117,7 +117,7 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 	s.settings.Ceiling = ceiling("/a")
 	bubble(t, s, func(t *testing.T, d *session) {
 		d.known("file:///a/sub", "file:///fb")
-		d.Reconfigure(Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, open)
+		d.Reconfigure(Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/fb"}}}, open)
 		synctest.Wait()
 		if v := d.RootsView(); v.Open || show(v) != "known /a/sub by asked" {
 			t.Errorf("%s", show(v))
@@ -156,7 +156,7 @@ func TestCeilingProperty(t *testing.T) {
 			}
 		}
 		f := rootstest.NewFS(t, platform.Linux, lines)
-		pick := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Entry { return Entry{URI: rapid.SampledFrom(dirs).Draw(rt, "dir")} }), 1, 4)
+		pick := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) RootEntry { return RootEntry{URI: rapid.SampledFrom(dirs).Draw(rt, "dir")} }), 1, 4)
 		roots, tops := pick.Draw(rt, "roots"), pick.Draw(rt, "ceiling")
 		top, whole := NewSnapshot(f, 1, OriginCeiling, tops), NewSnapshot(f, 1, OriginConfig, roots)
 		both := NewSnapshotUnder(f, top, roots...)

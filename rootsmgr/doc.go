@@ -11,7 +11,7 @@
 // A [Snapshot] is the canonical set of roots of one generation. It never
 // changes, so a decision uses one Snapshot from beginning to end. A [Manager]
 // owns the Snapshots of one session, one after the other. It asks the client
-// through a [Source], waits for a quiet moment after a change, tries again, and
+// through a [RootsSource], waits for a quiet moment after a change, tries again, and
 // keeps the roots that it has if an answer fails. Two sessions share nothing.
 //
 // # Who owns its state

@@ -14,7 +14,7 @@ func (v RootsView) ForEntry(fsys guard.FS, own *Snapshot) RootsView {
 		b := newBuilder(fsys, &Snapshot{origin: OriginEntry, at: own.At()}, blueprint{top: top})
 		var list []candidate
 		for _, r := range own.roots {
-			list = append(list, candidate{RootCandidate: guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, entry: Entry{URI: r.Given, Name: r.Name}})
+			list = append(list, candidate{RootCandidate: guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, entry: RootEntry{URI: r.Given, Name: r.Name}})
 		}
 		own = b.keepRoots(list)
 	}

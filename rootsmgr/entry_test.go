@@ -15,9 +15,9 @@ func TestDirectoriesOfAnEntry(t *testing.T) {
 	open := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for name, tc := range map[string]struct {
 		when    NoRootsPolicy
-		top     []Entry
-		roots   []Entry
-		own     []Entry
+		top     []RootEntry
+		roots   []RootEntry
+		own     []RootEntry
 		want    string
 		without string // the session itself: the control
 	}{

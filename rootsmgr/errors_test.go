@@ -52,7 +52,7 @@ func TestWhyNone(t *testing.T) {
 func TestWhySaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
-	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
+	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []RootEntry{{URI: uri}}) }
 	stale := RootsView{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a"), Stale: true, Err: ErrNoAnswer}
 	for _, tt := range []struct {
 		v    RootsView
@@ -68,7 +68,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{RootsView{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that no one can resolve
 		{RootsView{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
-		{FallbackView(f, 1, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
+		{FallbackView(f, 1, Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
 		{AnsweredView(at(OriginWithCall, "file:///x"), NoRootsPolicy{}), []string{"1 roots, none", "get-roots"}},
 		{RootsView{Case: CaseUnsupported, Denied: true}, []string{"The client gives no roots and its token names none", "http.when.noRoots", "http.tokens[].roots"}},
 		{RootsView{Case: CaseEmpty, Denied: true}, []string{"no folder is open", "open a folder", "http.when.noRoots", "http.tokens[].roots"}},
@@ -87,10 +87,10 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	const cures = "start mcphub with --roots DIR, set MCPHUB_ROOTS or roots.fallback in hub.json"
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
-	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
+	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []RootEntry{{URI: uri}}) }
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	asked, top := at(OriginAsked, "file:///a"), at(OriginCeiling, "/a")
-	gone := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}
+	gone := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/gone"}}}
 	for _, tc := range []struct {
 		v             RootsView
 		meaning, none string // none: "" for the same
@@ -132,7 +132,7 @@ func TestWords(t *testing.T) {
 func TestWhyNot(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/p/gen => /out", "/out/"})
-	v := RootsView{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, OriginFlag, []Entry{{URI: "/p"}, {URI: "/p/gen"}, {URI: "/gone"}})}
+	v := RootsView{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, OriginFlag, []RootEntry{{URI: "/p"}, {URI: "/p/gen"}, {URI: "/gone"}})}
 	for path, want := range map[string]string{
 		"/gone/x":  `The root "/gone" was skipped: it does not exist; it counts as soon as it does. `,
 		"/p/gen/x": `The root "/p/gen" was skipped: it is a link inside "/p", where servers may write, and leads out of that to "/out". `,
@@ -159,7 +159,7 @@ func TestNames(t *testing.T) {
 	}
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	for o, want := range map[Origin]string{OriginAsked: "known", OriginWithCall: "known", OriginFlag: "fallback", OriginConfig: "fallback", OriginCeiling: "ceiling"} {
-		v := RootsView{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, o, []Entry{{URI: "file:///a"}})}
+		v := RootsView{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, o, []RootEntry{{URI: "file:///a"}})}
 		if v.Word() != want {
 			t.Errorf("known by %s: %q", o, v.Word())
 		}

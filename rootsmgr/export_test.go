@@ -7,7 +7,7 @@ import (
 )
 
 // NewSnapshotUnder returns the canonical intersection by itself.
-func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...Entry) *Snapshot {
+func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...RootEntry) *Snapshot {
 	return blueprint{entries: entries, top: top}.snapshot(fsys, 1, OriginConfig)
 }
 

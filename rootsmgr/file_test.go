@@ -23,10 +23,10 @@ func TestFileRootAmongOthers(t *testing.T) {
 		}
 	}
 	under := func(top string, entries ...string) string {
-		ceiling := NewSnapshot(f, 1, OriginCeiling, []Entry{{URI: top}})
-		var list []Entry
+		ceiling := NewSnapshot(f, 1, OriginCeiling, []RootEntry{{URI: top}})
+		var list []RootEntry
 		for _, e := range entries {
-			list = append(list, Entry{URI: e})
+			list = append(list, RootEntry{URI: e})
 		}
 		var out []string
 		for _, r := range NewSnapshotUnder(f, ceiling, list...).Roots() {

@@ -15,7 +15,7 @@ import (
 // it, and not the empty view from before.
 func TestFirstComesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
-	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: t.TempDir()}}}
+	fallback := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: t.TempDir()}}}
 	for i := range seeds.Cases(t, 3000) {
 		m := NewManager(nil, fallback, DefaultSettings(), guard.OS{}, zerolog.Nop())
 		ctx, cancel := context.WithCancel(t.Context())

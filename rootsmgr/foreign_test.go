@@ -66,7 +66,7 @@ func TestRootPatternsOfWindows(t *testing.T) {
 		`\\server\good\dir\l*\*`: nil,
 	} {
 		disk := newListed(t)
-		snap := NewSnapshot(disk, 1, OriginConfig, []Entry{SettingEntry(disk, raw, `C:\home`)})
+		snap := NewSnapshot(disk, 1, OriginConfig, []RootEntry{SettingEntry(disk, raw, `C:\home`)})
 		if got := snap.Paths(); !slices.Equal(got, want) && len(got)+len(want) > 0 {
 			t.Errorf("%s: %q, want %q; skipped %v", raw, got, want, snap.Skipped())
 		}
@@ -95,10 +95,10 @@ func TestRootsOnOtherMachines(t *testing.T) {
 		disk := newListed(t)
 		var top *Snapshot
 		if tt.ceiling != "" {
-			top = NewSnapshot(disk, 1, OriginCeiling, []Entry{{URI: tt.ceiling}})
+			top = NewSnapshot(disk, 1, OriginCeiling, []RootEntry{{URI: tt.ceiling}})
 			disk.seen = nil
 		}
-		snap := NewSnapshotUnder(disk, top, Entry{URI: tt.uri})
+		snap := NewSnapshotUnder(disk, top, RootEntry{URI: tt.uri})
 		if (snap.Len() == 1) != tt.usable {
 			t.Errorf("%s below %q: %v, skipped %v", tt.uri, tt.ceiling, snap.Paths(), snap.Skipped())
 		}

@@ -33,7 +33,7 @@ func FuzzPattern(f *testing.F) {
 		if entry.Pattern != "" && err == nil && !platform.Linux.Below(base.Path, dir) {
 			t.Skip("the whole disk takes longer than the fuzzer waits; TestPatternBounds has that")
 		}
-		s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{entry})
+		s := NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{entry})
 		if s.Len() > 1000 {
 			t.Fatalf("%q: %d roots", pattern, s.Len())
 		}

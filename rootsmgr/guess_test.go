@@ -25,7 +25,7 @@ func TestGuess(t *testing.T) {
 	}
 	planted := filepath.Join(work, "link") // by a server whose root is the project
 	needs.Link(t, other, planted)
-	guess := Guess{Project: Entry{URI: project}, WorkDir: Entry{URI: work}}
+	guess := Guess{Project: RootEntry{URI: project}, WorkDir: RootEntry{URI: work}}
 	beside := Settings{AtWorkDir: true, When: NoRootsPolicy{Unsupported: true, Project: true}}
 	written, allowed := beside, beside
 	allowed.When.Project = false
@@ -43,13 +43,13 @@ func TestGuess(t *testing.T) {
 		"a project":              {beside, Fallback{Guess: guess}, CaseUnsupported, CaseKnown, false, project, "project (guessed)"},
 		"over HTTP":              {remote, Fallback{Guess: guess}, CaseUnsupported, CaseUnsupported, true, "", "none"},
 		"allowed":                {allowed, Fallback{Guess: guess}, CaseUnsupported, CaseUnsupported, true, "", "none"},
-		"refused":                {beside, Fallback{Guess: Guess{WorkDir: Entry{URI: work}, Refused: "open to others"}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
+		"refused":                {beside, Fallback{Guess: Guess{WorkDir: RootEntry{URI: work}, Refused: "open to others"}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
 		"no project":             {beside, Fallback{}, CaseUnsupported, CaseUnsupported, true, "", "none"},
 		"no answer":              {beside, Fallback{Guess: guess}, CaseFailed, CaseFailed, false, "", "none"},
-		"a configured directory": {beside, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: other}}, Guess: guess}, CaseUnsupported, CaseKnown, false, other, "config"},
-		"a planted link":         {written, Fallback{Guess: Guess{Project: Entry{URI: other}, WorkDir: Entry{URI: planted}}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
-		"a link, control":        {beside, Fallback{Guess: Guess{Project: Entry{URI: other}, WorkDir: Entry{URI: planted}}}, CaseUnsupported, CaseKnown, false, other, "project (guessed)"},
-		"a project that is gone": {beside, Fallback{Guess: Guess{Project: Entry{URI: filepath.Join(base, "gone")}, WorkDir: Entry{URI: work}}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
+		"a configured directory": {beside, Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: other}}, Guess: guess}, CaseUnsupported, CaseKnown, false, other, "config"},
+		"a planted link":         {written, Fallback{Guess: Guess{Project: RootEntry{URI: other}, WorkDir: RootEntry{URI: planted}}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
+		"a link, control":        {beside, Fallback{Guess: Guess{Project: RootEntry{URI: other}, WorkDir: RootEntry{URI: planted}}}, CaseUnsupported, CaseKnown, false, other, "project (guessed)"},
+		"a project that is gone": {beside, Fallback{Guess: Guess{Project: RootEntry{URI: filepath.Join(base, "gone")}, WorkDir: RootEntry{URI: work}}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
 	} {
 		v := GuessView(guard.OS{}, tc.settings, tc.fallback, tc.asked)
 		root := ""

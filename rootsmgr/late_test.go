@@ -172,7 +172,7 @@ func TestLateRootInVain(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "p/")
 	settings := DefaultSettings()
-	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
+	fallback := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
 	bubble(t, setup{fallback: fallback, settings: settings, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		synctest.Wait()
@@ -193,7 +193,7 @@ func TestLateRootInVain(t *testing.T) {
 func TestLateRootAfterAnother(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "w/a/", "file")
-	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{SettingEntry(guard.OS{}, "w/*", dir)}}
+	fallback := Fallback{Origin: OriginConfig, Entries: []RootEntry{SettingEntry(guard.OS{}, "w/*", dir)}}
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		synctest.Wait()
@@ -221,7 +221,7 @@ func TestLateRootAfterAnother(t *testing.T) {
 func TestLateRootWithoutRun(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "p/")
-	v := RootsView{Snapshot: NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/new"}})}
+	v := RootsView{Snapshot: NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{{URI: dir + "/new"}})}
 	rootstest.Add(t, dir, "new/")
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(rootstest.NewClient(), Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
@@ -240,10 +240,10 @@ func TestLateRootWithoutRun(t *testing.T) {
 func TestLateRootsAreBounded(t *testing.T) {
 	t.Parallel()
 	f := &appearing{FS: rootstest.NewFS(t, platform.Linux, nil)}
-	var entries []Entry
+	var entries []RootEntry
 	var lines []string
 	for i := range 10_001 {
-		entries = append(entries, Entry{URI: fmt.Sprintf("/r%d", i)})
+		entries = append(entries, RootEntry{URI: fmt.Sprintf("/r%d", i)})
 		lines = append(lines, fmt.Sprintf("/r%d/", i))
 	}
 	s := NewSnapshot(f, 1, OriginConfig, entries)
@@ -260,7 +260,7 @@ type appearing struct{ *rootstest.FS }
 func TestLateRootOfAStandIn(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "p/")
-	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
+	fallback := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.ExpectCallRoots()
 		synctest.Wait()
@@ -281,7 +281,7 @@ func TestLateRootOfAStandIn(t *testing.T) {
 func TestSkippedAbove(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "p/", "out/", "p/gen => ../out", "w/")
-	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{
+	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{
 		{URI: dir + "/p"}, {URI: dir + "/p/gen"}, {URI: dir + "/gone", Name: "Gone"}, SettingEntry(guard.OS{}, "w/x*", dir), SettingEntry(guard.OS{}, "n/*", dir),
 	})
 	for path, want := range map[string]string{
@@ -294,7 +294,7 @@ func TestSkippedAbove(t *testing.T) {
 		}
 	}
 	// The first that names a path explains it, even if it is the first of all.
-	s = NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{SettingEntry(guard.OS{}, "w/x*", dir), {URI: dir + "/gone", Name: "one"}, {URI: dir + "/gone", Name: "two"}})
+	s = NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{SettingEntry(guard.OS{}, "w/x*", dir), {URI: dir + "/gone", Name: "one"}, {URI: dir + "/gone", Name: "two"}})
 	for path, want := range map[string]Skipped{"/w/x": {Raw: dir + "/w/x*"}, "/gone/a": {Raw: dir + "/gone", Name: "one"}} {
 		if got, ok := s.SkippedAbove(dir + path); !ok || got.Raw != want.Raw || got.Name != want.Name {
 			t.Errorf("%s: %+v", path, got)

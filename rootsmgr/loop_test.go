@@ -44,13 +44,13 @@ func TestKeptRootsEnd(t *testing.T) {
 	kept := NewSnapshot(guard.OS{}, 3, OriginAsked, page(dir).Entries)
 	for name, tc := range map[string]struct {
 		when    NoRootsPolicy
-		ceiling []Entry
+		ceiling []RootEntry
 		open    bool
 	}{
 		"denied":                     {},
 		"allowed":                    {NoRootsPolicy{Failed: true}, nil, true},
-		"allowed, under a ceiling":   {NoRootsPolicy{Failed: true}, []Entry{{URI: dir}}, false},
-		"denied, under a ceiling":    {NoRootsPolicy{}, []Entry{{URI: dir}}, false},
+		"allowed, under a ceiling":   {NoRootsPolicy{Failed: true}, []RootEntry{{URI: dir}}, false},
+		"denied, under a ceiling":    {NoRootsPolicy{}, []RootEntry{{URI: dir}}, false},
 		"allowed in the other cases": {NoRootsPolicy{Unsupported: true, Empty: true}, nil, false},
 	} {
 		s := &state{
@@ -116,7 +116,7 @@ func TestReconsiderBeforeItIsSent(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		for i, want := range []uint64{1, 1, 1, 2} { // at 0, 2, 4 and 6 s
-			if _, asked, err := m.NewWait().Reconsider(ended); !asked || !errors.Is(err, context.Canceled) || m.announced.Load() != want {
+			if _, asked, err := m.NewWaitBudget().Reconsider(ended); !asked || !errors.Is(err, context.Canceled) || m.announced.Load() != want {
 				t.Errorf("after %d s: asked for %d times: %t, %v", 2*i, m.announced.Load(), asked, err)
 			}
 			time.Sleep(2 * time.Second)
@@ -181,14 +181,14 @@ func TestWhatIsLogged(t *testing.T) {
 	logged("an empty one", "")
 	run.noteFailure(time.Now(), 0, ErrNoAnswer)
 	logged("a failure after it", `"level":"warn","error":"the client did not answer in time","kept":true,`)
-	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 3, OriginAsked, make([]Entry, 2))})
+	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 3, OriginAsked, make([]RootEntry, 2))})
 	logged("of no use", `"level":"warn","entries":2,"message":"none of the client's roots can be used"`)
 }
 
 // An answer ends with the page that makes it longer than a list may be.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
-	entries, others := make([]Entry, maxEntries+1), make([]Skipped, maxEntries+1)
+	entries, others := make([]RootEntry, maxEntries+1), make([]Skipped, maxEntries+1)
 	for _, first := range []Page{
 		{Entries: entries[:maxEntries]}, {Entries: entries}, {Entries: entries[:1], Skipped: others[:maxEntries]}, {Entries: entries[:1], Skipped: others},
 	} {
@@ -233,7 +233,7 @@ func TestSameSnapshot(t *testing.T) {
 	t.Parallel()
 	of := func(change func(s *Snapshot)) *Snapshot {
 		s := &Snapshot{
-			origin: OriginWithCall, entries: 3, roots: []guard.Root{{Path: "/a"}}, skipped: []Skipped{{Raw: "b"}}, others: []Entry{{URI: "x:y"}},
+			origin: OriginWithCall, entries: 3, roots: []guard.Root{{Path: "/a"}}, skipped: []Skipped{{Raw: "b"}}, others: []RootEntry{{URI: "x:y"}},
 		}
 		change(s)
 		return s

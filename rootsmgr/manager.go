@@ -27,7 +27,7 @@ type Settings struct {
 	// Ceiling are directories that the session never leaves, wherever its roots
 	// come from: absolute paths. nil is no ceiling. A ceiling of which nothing can
 	// be used leaves nothing open.
-	Ceiling []Entry
+	Ceiling []RootEntry
 	// WritableDirs returns the directories, other than roots, that servers may write in
 	// now: a sandbox, a policy's, the ones that were granted. If a root is a link in
 	// one of them, it is not followed out of it. nil is none.
@@ -81,7 +81,7 @@ func (s Settings) withDefaults() Settings {
 // judged by its answer. A call that arrived before the list_changed noted 0 and
 // is judged by the first answer.
 type Manager struct {
-	src   Source
+	src   RootsSource
 	terms atomic.Pointer[terms] // the ones that hold; Run follows
 	fsys  guard.FS
 	log   zerolog.Logger
@@ -130,7 +130,7 @@ type state struct {
 
 // NewManager makes the Manager of one session. It starts nothing: until Run
 // and NoteHandshake have been called, calls wait and are then judged as failed.
-func NewManager(src Source, fallback Fallback, s Settings, fsys guard.FS, log zerolog.Logger) *Manager {
+func NewManager(src RootsSource, fallback Fallback, s Settings, fsys guard.FS, log zerolog.Logger) *Manager {
 	m := &Manager{
 		src:     src,
 		fsys:    fsys,
@@ -191,33 +191,33 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // Settings.Timeout it returns what there is: kept roots marked stale, else the
 // fallback, else the failed case. The error is the cause of ctx's end, or
 // ErrClosed. The RootsView returned with an error denies, or reports how old it is.
-func (m *Manager) Await(ctx context.Context) (RootsView, error) { return m.NewWait().Await(ctx) }
+func (m *Manager) Await(ctx context.Context) (RootsView, error) { return m.NewWaitBudget().Await(ctx) }
 
-// Wait is the time that a single call may wait for roots: all its waiting together
+// WaitBudget is the time that a single call may wait for roots: all its waiting together
 // takes at most Settings.Timeout. Not for use by several goroutines at once.
-type Wait struct {
+type WaitBudget struct {
 	m    *Manager
 	left time.Duration
 }
 
-// NewWait returns the time of one call. Use it if a call may wait more than once.
-func (m *Manager) NewWait() *Wait {
-	return &Wait{m: m, left: m.terms.Load().settings.Timeout}
+// NewWaitBudget returns the time of one call. Use it if a call may wait more than once.
+func (m *Manager) NewWaitBudget() *WaitBudget {
+	return &WaitBudget{m: m, left: m.terms.Load().settings.Timeout}
 }
 
 // Overtaken reports whether roots newer than the ones of a RootsView are known or
 // announced, and the call may still wait for them.
-func (w *Wait) Overtaken(v RootsView) bool {
+func (w *WaitBudget) Overtaken(v RootsView) bool {
 	s := w.m.pub.Load()
 	return w.left > 0 && !s.closed && (s.viewAt(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
 }
 
 // Await works like [Manager.Await] within what is left of the time that the call may wait.
-func (w *Wait) Await(ctx context.Context) (RootsView, error) {
+func (w *WaitBudget) Await(ctx context.Context) (RootsView, error) {
 	return w.await(ctx, w.m.announced.Load())
 }
 
-func (w *Wait) await(ctx context.Context, want uint64) (RootsView, error) {
+func (w *WaitBudget) await(ctx context.Context, want uint64) (RootsView, error) {
 	m := w.m
 	var timeout <-chan time.Time
 	until := time.Now().Add(w.left)
@@ -274,7 +274,7 @@ func (m *Manager) impatientView(s *state, now time.Time) RootsView {
 // every 5 s. The bool reports whether a question was asked that the RootsView takes
 // account of. If not, the RootsView is the present one. It waits no longer than the
 // call still may.
-func (w *Wait) Reconsider(ctx context.Context) (RootsView, bool, error) {
+func (w *WaitBudget) Reconsider(ctx context.Context) (RootsView, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()
 	if !s.mayReconsider() {

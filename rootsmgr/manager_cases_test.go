@@ -29,7 +29,7 @@ func TestUnsupported(t *testing.T) {
 		<-d.First()
 		d.NoteChange()
 		d.call().judged(t, "unsupported open").after(t, 0)
-		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWaitBudget().Reconsider(t.Context()); asked {
 			t.Error("asked")
 		}
 		time.Sleep(time.Hour)
@@ -51,7 +51,7 @@ func TestUnsupported(t *testing.T) {
 // has failed.
 func TestEmptyAndUnusable(t *testing.T) {
 	t.Parallel()
-	fallback := Fallback{Origin: OriginEnvironment, Entries: []Entry{{URI: "/fb"}}}
+	fallback := Fallback{Origin: OriginEnvironment, Entries: []RootEntry{{URI: "/fb"}}}
 	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 		d.known() // [] is an answer: no fallback
 		c := d.call().judged(t, "empty")
@@ -94,7 +94,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 func TestFallbackLevels(t *testing.T) {
 	t.Parallel()
 	for _, origin := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject} {
-		set := setup{fallback: Fallback{Origin: origin, Entries: []Entry{{URI: "/fb", Name: "x"}}}}
+		set := setup{fallback: Fallback{Origin: origin, Entries: []RootEntry{{URI: "/fb", Name: "x"}}}}
 		want := "known /fb by " + origin.String()
 		bubble(t, set, func(t *testing.T, d *session) {
 			d.NoteHandshake(false, false)
@@ -123,7 +123,7 @@ func TestFallbackLevels(t *testing.T) {
 		bubble(t, set, func(t *testing.T, d *session) { d.call().judged(t, want).after(t, 10*time.Second) })
 	}
 	// Configured, but nothing in it can be used: never as if it were not there.
-	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}}, func(t *testing.T, d *session) {
+	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/gone"}}}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		c := d.call().judged(t, "failed")
 		if !strings.Contains(c.rootsView.Why(), "roots.fallback") {
@@ -139,17 +139,17 @@ func TestReconsider(t *testing.T) {
 		d.client.Always()
 		d.NoteHandshake(true, true)
 		d.call().judged(t, "empty")
-		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWaitBudget().Reconsider(t.Context()); asked {
 			t.Error("asked twice within 5 s")
 		}
 		time.Sleep(5 * time.Second)
 		d.client.Always("file:///a") // a folder was opened since
-		v, asked, err := d.NewWait().Reconsider(t.Context())
+		v, asked, err := d.NewWaitBudget().Reconsider(t.Context())
 		if show(v) != "known /a by asked" || !asked || err != nil {
 			t.Errorf("%q, %v, %v", show(v), asked, err)
 		}
 		time.Sleep(time.Hour)
-		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWaitBudget().Reconsider(t.Context()); asked {
 			t.Error("asked a client that has roots and announces changes")
 		}
 	})
@@ -158,7 +158,7 @@ func TestReconsider(t *testing.T) {
 			step()
 			time.Sleep(5 * time.Second)
 			start := time.Now()
-			if _, asked, err := d.NewWait().Reconsider(t.Context()); asked || err != nil || time.Since(start) != 0 {
+			if _, asked, err := d.NewWaitBudget().Reconsider(t.Context()); asked || err != nil || time.Since(start) != 0 {
 				t.Errorf("%s: asked %t, %v, after %s", d.Word(), asked, err, time.Since(start))
 			}
 		}
@@ -172,7 +172,7 @@ func TestReconsider(t *testing.T) {
 		results := make(chan string, 10)
 		for range 10 { // together they ask once
 			go func() {
-				v, asked, err := d.NewWait().Reconsider(t.Context())
+				v, asked, err := d.NewWaitBudget().Reconsider(t.Context())
 				results <- fmt.Sprint(show(v), asked, err)
 			}()
 		}
@@ -189,16 +189,16 @@ func TestReconsider(t *testing.T) {
 		d.quiet()
 		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 		time.Sleep(3 * time.Second) // 4 s after it was asked
-		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWaitBudget().Reconsider(t.Context()); asked {
 			t.Error("asked again after 4 s")
 		}
 		time.Sleep(time.Second)
-		v, asked, _ := d.NewWait().Reconsider(t.Context())
+		v, asked, _ := d.NewWaitBudget().Reconsider(t.Context())
 		if show(v) != "known /b stale by asked" || !asked {
 			t.Errorf("%q, %v", show(v), asked)
 		}
 		before := d.client.Asked()
-		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked || d.client.Asked() != before {
+		if _, asked, _ := d.NewWaitBudget().Reconsider(t.Context()); asked || d.client.Asked() != before {
 			t.Error("asked within the back-off")
 		}
 		for range 4 { // up to a back-off of 16 s
@@ -207,7 +207,7 @@ func TestReconsider(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		before = d.client.Asked()
-		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked || d.client.Asked() != before {
+		if _, asked, _ := d.NewWaitBudget().Reconsider(t.Context()); asked || d.client.Asked() != before {
 			t.Error("asked within the back-off, 6 s after the last question")
 		}
 	})
@@ -251,7 +251,7 @@ func TestPages(t *testing.T) {
 			return Page{NextCursor: strconv.Itoa(endless)}, nil
 		}, "failed"},
 		"huge": {func(c string) (Page, error) {
-			p := Page{NextCursor: c + "x", Entries: make([]Entry, 70_000)}
+			p := Page{NextCursor: c + "x", Entries: make([]RootEntry, 70_000)}
 			p.Entries[0].URI = "file:///a"
 			return p, nil
 		}, "known /a by asked"},
@@ -408,7 +408,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 func TestViewWithCall(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
-	for want, entries := range map[string][]Entry{
+	for want, entries := range map[string][]RootEntry{
 		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},
 	} {
 		if got := show(AnsweredView(NewSnapshot(f, 1, OriginWithCall, entries), NoRootsPolicy{Unsupported: true})); got != want {

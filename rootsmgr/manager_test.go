@@ -99,7 +99,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 		q.Roots("file:///a")
 		<-d.First()
 		time.Sleep(5 * time.Second)
-		w := d.NewWait()
+		w := d.NewWaitBudget()
 		time.Sleep(time.Hour) // for something else, which does not count
 		d.NoteChange()
 		short, cancel := context.WithTimeout(t.Context(), 7*time.Second)
@@ -120,7 +120,7 @@ func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
-		w, spent, v := d.NewWait(), d.NewWait(), d.RootsView()
+		w, spent, v := d.NewWaitBudget(), d.NewWaitBudget(), d.RootsView()
 		is := func(what string, v RootsView, want bool) {
 			t.Helper()
 			if w.Overtaken(v) != want || spent.Overtaken(v) {
@@ -216,7 +216,7 @@ func TestBackoff(t *testing.T) {
 // TestStaleRootsExpire: roots that could not be refreshed for roots.stale have failed, to the nanosecond.
 func TestStaleRootsExpire(t *testing.T) {
 	t.Parallel()
-	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
+	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []RootEntry{{URI: "/fb"}}}} {
 		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 			d.known("file:///a")
 			time.Sleep(time.Hour) // roots that no one refreshed are not stale
@@ -405,7 +405,7 @@ func TestLateAnswerIsDropped(t *testing.T) {
 		time.Sleep(time.Second)
 		d.call().judged(t, "failed").after(t, 10*time.Second) // not answered either
 		time.Sleep(2 * time.Second)
-		c := d.call() // waits for the Source to come back, then asks
+		c := d.call() // waits for the RootsSource to come back, then asks
 		src.release <- rootstest.Page("file:///b")
 		c.waits(t)
 		src.release <- rootstest.Page("file:///a")

@@ -55,7 +55,7 @@ func TestMappingIsForClients(t *testing.T) {
 	t.Parallel()
 	s := DefaultSettings()
 	s.Mapping = Mapping{Dirs: []MappedDir{{From: "file:///b", To: "/a"}}}
-	bubble(t, setup{settings: s, fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "file:///b"}}}}, func(t *testing.T, d *session) {
+	bubble(t, setup{settings: s, fallback: Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "file:///b"}}}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		d.call().judged(t, "known /b by config")
 	})
@@ -67,7 +67,7 @@ func TestMappingIsForClients(t *testing.T) {
 		bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
 			d.ExpectCallRoots()
 			synctest.Wait()
-			if got := show(view(d.Manager, Page{Entries: []Entry{{URI: "file:///b"}}})); got != "known /a by inline" {
+			if got := show(view(d.Manager, Page{Entries: []RootEntry{{URI: "file:///b"}}})); got != "known /a by inline" {
 				t.Errorf("%s: %q", name, got)
 			}
 		})

@@ -54,9 +54,9 @@ func TestRootIsNotFollowedOutOfAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := rootstest.Tree(t, tc.tree...)
-			list := func(names string) (out []Entry) {
+			list := func(names string) (out []RootEntry) {
 				for _, n := range strings.Fields(names) {
-					out = append(out, Entry{URI: platform.Host().FormatURI(filepath.Join(dir, n))})
+					out = append(out, RootEntry{URI: platform.Host().FormatURI(filepath.Join(dir, n))})
 				}
 				return out
 			}
@@ -103,7 +103,7 @@ func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
 	settings := DefaultSettings()
 	view := func(places ...string) []string {
 		settings.WritableDirs = func() []string { return places }
-		f := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/box/gen"}, {URI: dir + "/box/near"}}}
+		f := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: dir + "/box/gen"}, {URI: dir + "/box/near"}}}
 		return settings.FallbackView(guard.OS{}, f).Snapshot.Paths()
 	}
 	if got := view(); !slices.Equal(got, []string{dir + "/out", dir + "/box/in"}) {
@@ -128,7 +128,7 @@ func TestPlaceInAnotherLetterCase(t *testing.T) {
 		{[]string{"/p/Box", "/p/box"}, []string{"/p/box/in"}},
 	} {
 		settings := Settings{WritableDirs: func() []string { return tc.places }}
-		s := settings.FallbackView(f, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/p/box/gen"}, {URI: "/p/box/near"}}}).Snapshot
+		s := settings.FallbackView(f, Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/p/box/gen"}, {URI: "/p/box/near"}}}).Snapshot
 		if got := s.Paths(); !slices.Equal(got, tc.want) {
 			t.Errorf("%q: %q, %+v", tc.places, got, s.Skipped())
 		}
@@ -140,9 +140,9 @@ func TestRootInASharedFolder(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "pub/", "pub/in/", "out/", "pub/gen => ../out", "pub/near => in", "pub/mine/gen => ../../out")
 	paths := func(names ...string) []string {
-		var entries []Entry
+		var entries []RootEntry
 		for _, n := range names {
-			entries = append(entries, Entry{URI: dir + "/" + n})
+			entries = append(entries, RootEntry{URI: dir + "/" + n})
 		}
 		return NewSnapshot(guard.OS{}, 1, OriginFlag, entries).Paths()
 	}
@@ -188,7 +188,7 @@ func TestALinkThatAServerCouldHaveMade(t *testing.T) {
 	dir := rootstest.Tree(t, "out/", "ws/real/", "ws/gen => ../out")
 	accepted := false
 	fsys := suspicious{dir: dir + "/ws", accepted: &accepted}
-	entries := []Entry{{URI: dir + "/ws/gen", Name: "gen"}, {URI: dir + "/ws/real"}}
+	entries := []RootEntry{{URI: dir + "/ws/gen", Name: "gen"}, {URI: dir + "/ws/real"}}
 	for _, o := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject, OriginCeiling} {
 		if got := NewSnapshot(guard.OS{}, 1, o, entries).Len(); got != 2 {
 			t.Errorf("control: %s: %d roots", o, got)
@@ -224,14 +224,14 @@ func TestOnlyHubJSONNamesKeys(t *testing.T) {
 	accepted := true
 	fsys := suspicious{dir: dir, accepted: &accepted}
 	for o, want := range map[Origin]int{OriginAsked: 0, OriginWithCall: 0, OriginFlag: 0, OriginEnvironment: 0, OriginProject: 0, OriginConfig: 1, OriginCeiling: 1} {
-		if got := NewSnapshot(fsys, 1, o, []Entry{{URI: "file://" + dir + "/keys"}}).Len(); got != want {
+		if got := NewSnapshot(fsys, 1, o, []RootEntry{{URI: "file://" + dir + "/keys"}}).Len(); got != want {
 			t.Errorf("%s: %d roots", o, got)
 		}
 	}
-	if got := NewSnapshot(fsys, 1, OriginConfig, []Entry{SettingEntry(fsys, dir+"/box/*", dir)}).Paths(); len(got) > 0 {
+	if got := NewSnapshot(fsys, 1, OriginConfig, []RootEntry{SettingEntry(fsys, dir+"/box/*", dir)}).Paths(); len(got) > 0 {
 		t.Errorf("by a pattern: %q", got)
 	}
-	f := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: dir + "/box/keys"}}}
+	f := Fallback{Origin: OriginFlag, Entries: []RootEntry{{URI: dir + "/box/keys"}}}
 	if got := f.Snapshot(fsys, 1, []string{dir + "/box"}).Paths(); len(got) > 0 {
 		t.Errorf("in a directory that a rule opens: %q", got)
 	}

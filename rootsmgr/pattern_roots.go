@@ -15,7 +15,7 @@ import (
 
 // spreadPattern makes candidates of the directories that match a pattern, or reports
 // why there are none.
-func (b *builder) spreadPattern(entry Entry) {
+func (b *builder) spreadPattern(entry RootEntry) {
 	skip := func(path, reason string) int {
 		return b.skipEntry(Skipped{Raw: entry.URI, Name: entry.Name, Reason: reason, Path: path})
 	}
@@ -54,7 +54,7 @@ func (b *builder) spreadPattern(entry Entry) {
 			b.skipEntry(Skipped{Raw: f.Given, Name: entry.Name, Reason: err.Error(), Path: f.Given})
 			continue
 		}
-		b.candidates = append(b.candidates, candidate{f, Entry{URI: f.Given, Name: entry.Name}, true})
+		b.candidates = append(b.candidates, candidate{f, RootEntry{URI: f.Given, Name: entry.Name}, true})
 	}
 	at := -1
 	if !some {

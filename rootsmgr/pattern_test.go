@@ -61,7 +61,7 @@ func TestPatterns(t *testing.T) {
 		"*" + strings.Repeat("{a,{b,c,{d,e}}}", 6):                  {"", "more than 1000 others"},
 	} {
 		t.Run(pattern[:min(len(pattern), 20)], func(t *testing.T) {
-			s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{SettingEntry(guard.OS{}, pattern, base)})
+			s := NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{SettingEntry(guard.OS{}, pattern, base)})
 			var got []string
 			for _, p := range s.Paths() {
 				rel, err := filepath.Rel(base, p)
@@ -81,12 +81,12 @@ func TestPatterns(t *testing.T) {
 		})
 	}
 	// A client's roots are no patterns, nor is a path without the rest.
-	for _, e := range []Entry{{URI: platform.Host().FormatURI(base + "/w/*")}, {URI: "file://" + base + "/w/*"}} {
-		if s := NewSnapshot(guard.OS{}, 1, OriginAsked, []Entry{e}); s.Len() != 0 {
+	for _, e := range []RootEntry{{URI: platform.Host().FormatURI(base + "/w/*")}, {URI: "file://" + base + "/w/*"}} {
+		if s := NewSnapshot(guard.OS{}, 1, OriginAsked, []RootEntry{e}); s.Len() != 0 {
 			t.Errorf("%v", s.Paths())
 		}
 	}
-	if s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: base + "/w/*"}}); s.Len() != 0 {
+	if s := NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{{URI: base + "/w/*"}}); s.Len() != 0 {
 		t.Errorf("%v", s.Paths())
 	}
 }
@@ -100,7 +100,7 @@ func TestPatternBounds(t *testing.T) {
 		}
 	}
 	list := func(pattern string) *Snapshot {
-		return NewSnapshot(guard.OS{}, 1, OriginFlag, []Entry{SettingEntry(guard.OS{}, pattern, dir), {URI: dir + "/0000"}})
+		return NewSnapshot(guard.OS{}, 1, OriginFlag, []RootEntry{SettingEntry(guard.OS{}, pattern, dir), {URI: dir + "/0000"}})
 	}
 	if s := list("*"); s.Len() != 1 || !strings.Contains(s.Skipped()[0].Reason, "more than 1000") {
 		t.Errorf("%d roots, %+v", s.Len(), s.Skipped())
@@ -115,7 +115,7 @@ func TestPatternBounds(t *testing.T) {
 		t.Errorf("%d roots, %+v", s.Len(), s.Skipped())
 	}
 	// What is looked at is bounded too, whether it matches or not.
-	s := NewSnapshot(crowded{}, 1, OriginFlag, []Entry{SettingEntry(crowded{}, "**/x", dir)})
+	s := NewSnapshot(crowded{}, 1, OriginFlag, []RootEntry{SettingEntry(crowded{}, "**/x", dir)})
 	if s.Len() != 0 || !strings.Contains(s.Skipped()[0].Reason, "100000 files") {
 		t.Errorf("%v %+v", s.Paths(), s.Skipped())
 	}
@@ -133,7 +133,7 @@ func (c crowded) ReadDir(_ string, n int) ([]os.DirEntry, bool, error) {
 func TestPatternAndNestedRoots(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "w/a/", "w/b => a", "w/c => ../far", "far/")
-	s := NewSnapshot(guard.OS{}, 1, OriginFlag, []Entry{SettingEntry(guard.OS{}, "w/c", dir), SettingEntry(guard.OS{}, "{w,w/*}", dir)})
+	s := NewSnapshot(guard.OS{}, 1, OriginFlag, []RootEntry{SettingEntry(guard.OS{}, "w/c", dir), SettingEntry(guard.OS{}, "{w,w/*}", dir)})
 	if got := s.Paths(); !slices.Equal(got, []string{dir + "/w", dir + "/w/a"}) {
 		t.Errorf("%q, %+v", got, s.Skipped())
 	}
@@ -172,8 +172,8 @@ func TestFallbackPatterns(t *testing.T) {
 		"flag of nothing": {FallbackInput{Flag: []string{"~/work/x*"}}, "flag ", 1},
 		"flag and more":   {FallbackInput{Flag: []string{"~/work/x*", "~/p"}}, "flag p", 1},
 		"environment":     {FallbackInput{Env: environment(EnvRoots, "~/work/{a,b}:../p")}, "environment work/a work/b p", 0},
-		"config":          {FallbackInput{Config: []Entry{{URI: "../work/*", Name: "W"}, {URI: "../none*"}}}, "config work/a work/b", 1},
-		"config, nothing": {FallbackInput{Config: []Entry{{URI: "../none*"}}, Env: environment(EnvProjectRoot, home+"/p")}, "project p", 1},
+		"config":          {FallbackInput{Config: []RootEntry{{URI: "../work/*", Name: "W"}, {URI: "../none*"}}}, "config work/a work/b", 1},
+		"config, nothing": {FallbackInput{Config: []RootEntry{{URI: "../none*"}}, Env: environment(EnvProjectRoot, home+"/p")}, "project p", 1},
 		"project":         {FallbackInput{Env: environment(EnvProjectRoot, home+"/work/*")}, "none ", 0}, // an error
 	} {
 		got, warnings, err := build(tc.in)

@@ -31,7 +31,7 @@ func TestRootsAgainstKernel(t *testing.T) {
 		defer os.RemoveAll(dir)
 		k := &rootsTree{dir: dir}
 		for _, path := range rootstest.RandomTree(rt, dir) {
-			k.given = append(k.given, Entry{URI: path})
+			k.given = append(k.given, RootEntry{URI: path})
 		}
 		k.snap = NewSnapshot(guard.OS{}, 1, OriginConfig, k.given)
 		nested += k.nested(rt)
@@ -46,7 +46,7 @@ func TestRootsAgainstKernel(t *testing.T) {
 // rootsTree is a random tree, and what was made of paths in it.
 type rootsTree struct {
 	dir   string
-	given []Entry
+	given []RootEntry
 	snap  *Snapshot
 }
 

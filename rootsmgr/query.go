@@ -68,7 +68,7 @@ func (m *Manager) runQuery(ctx context.Context, f *query) {
 
 // listAll follows the pages of one answer. A rejected cursor starts over once;
 // a cursor that comes again ends it as malformed.
-func listAll(ctx context.Context, src Source) ([]Entry, []Skipped, error) {
+func listAll(ctx context.Context, src RootsSource) ([]RootEntry, []Skipped, error) {
 	for attempt := 0; ; attempt++ {
 		entries, skipped, cursor, err := listPages(ctx, src)
 		// On the first page there was no cursor to reject.
@@ -79,7 +79,7 @@ func listAll(ctx context.Context, src Source) ([]Entry, []Skipped, error) {
 }
 
 // listPages returns the cursor on which it failed, too.
-func listPages(ctx context.Context, src Source) (entries []Entry, skipped []Skipped, cursor string, err error) {
+func listPages(ctx context.Context, src RootsSource) (entries []RootEntry, skipped []Skipped, cursor string, err error) {
 	seen := map[string]bool{}
 	for page := 0; ; page++ {
 		if page == maxPages {

@@ -9,7 +9,7 @@ import (
 )
 
 // Run keeps the roots current until ctx ends. It returns nil when the question
-// under way, if any, has ended too, so a Source that ignores its context delays
+// under way, if any, has ended too, so a RootsSource that ignores its context delays
 // it. A second call is an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if !m.started.CompareAndSwap(false, true) {
@@ -28,7 +28,7 @@ type loop struct {
 	debounce debounce
 	query    *query
 	asOf     uint64    // of the last question sent
-	mark     Mark      // of what was made known last
+	mark     RootsMark // of what was made known last
 	marked   *Snapshot // that it counts
 	inVain   time.Time // when roots were last looked at again and nothing had changed
 }
@@ -90,7 +90,7 @@ func (l *loop) dueAt() time.Time {
 // stepTime does what time alone makes due.
 func (l *loop) stepTime(ctx context.Context, now time.Time) {
 	if f := l.query; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
-		// The Source should have returned by now. No caller waits for it any
+		// The RootsSource should have returned by now. No caller waits for it any
 		// longer, and an answer that still comes is dropped.
 		f.late = true
 		f.cancel()

@@ -12,7 +12,7 @@ import (
 // does not exist is left out. Of one that reaches beyond the ceiling, only the
 // directories of the ceiling below it are served. A nil ceiling is none. Entries
 // are paths. Only they are looked up.
-func (s *Snapshot) With(fsys guard.FS, ceiling *guard.Guard, entries []Entry) []guard.Root {
+func (s *Snapshot) With(fsys guard.FS, ceiling *guard.Guard, entries []RootEntry) []guard.Root {
 	if len(entries) == 0 {
 		return s.Roots()
 	}

@@ -29,8 +29,8 @@ type session struct {
 type setup struct {
 	fallback Fallback
 	settings Settings
-	src      Source   // nil: the client
-	fsys     guard.FS // nil: a fake one
+	src      RootsSource // nil: the client
+	fsys     guard.FS    // nil: a fake one
 }
 
 // bubble runs f with a Manager in a bubble of its own, and has the Manager

@@ -22,9 +22,9 @@ const (
 	maxRaw     = 1_024 // bytes of Skipped.Raw
 )
 
-// Entry is one root as given, unchecked: a URI from a client, or a path or URI
+// RootEntry is one root as given, unchecked: a URI from a client, or a path or URI
 // from a setting.
-type Entry struct {
+type RootEntry struct {
 	URI, Name string
 	Pattern   string // the part of URI that is a pattern, "" for none. A directory with that very name wins.
 }
@@ -83,7 +83,7 @@ type Snapshot struct {
 	at         time.Time
 	roots      []guard.Root
 	skipped    []Skipped
-	others     []Entry
+	others     []RootEntry
 	files      []string
 	reasons    map[string]int // by path: which of skipped names it
 	late       late
@@ -99,13 +99,13 @@ type Snapshot struct {
 // keeps its place and name. Bounded: 200,000 entries are looked at, 10,000
 // roots kept, 1,000 reasons listed, each with 1,024 bytes of what was sent, and
 // what is beyond is counted.
-func NewSnapshot(fsys guard.FS, generation uint64, origin Origin, entries []Entry, skipped ...Skipped) *Snapshot {
+func NewSnapshot(fsys guard.FS, generation uint64, origin Origin, entries []RootEntry, skipped ...Skipped) *Snapshot {
 	return blueprint{entries: entries, skipped: skipped}.snapshot(fsys, generation, origin)
 }
 
 // A blueprint is all that a Snapshot is made of, beside the filesystem.
 type blueprint struct {
-	entries []Entry
+	entries []RootEntry
 	skipped []Skipped // before anything was looked at
 	top     *Snapshot // the ceiling, nil for none
 	mapping Mapping   // of roots that come from a client
@@ -143,7 +143,7 @@ type builder struct {
 // A candidate is an entry that is there.
 type candidate struct {
 	guard.RootCandidate
-	entry   Entry
+	entry   RootEntry
 	matched bool // it was not named, and matches a pattern
 }
 
@@ -182,7 +182,7 @@ func (b *builder) reportOverflow(reason string) {
 }
 
 // lookAt makes one entry a candidate, or skips it.
-func (b *builder) lookAt(entry Entry) {
+func (b *builder) lookAt(entry RootEntry) {
 	raw, mapped := entry.URI, false
 	if b.origin.fromClient() {
 		if path, ok := b.mapping.mapPath(b.disk.Platform, raw); ok {
@@ -193,7 +193,7 @@ func (b *builder) lookAt(entry Entry) {
 		path, err := b.disk.Platform.ParseRootURI(raw)
 		if err != nil {
 			if b.origin.fromClient() && platform.HasOtherScheme(raw) && len(b.others) < maxSkipped {
-				b.others = append(b.others, Entry{URI: raw, Name: entry.Name})
+				b.others = append(b.others, RootEntry{URI: raw, Name: entry.Name})
 			}
 			reason := err.Error()
 			if bad, ok := errors.AsType[*platform.URIError](err); ok {
@@ -326,7 +326,7 @@ func (s *Snapshot) Skipped() []Skipped { return slices.Clone(s.orNone().skipped)
 // OtherSchemes returns the client's roots of other schemes than file, as they came:
 // the first 1,000. They are reported by Skipped too, and open nothing here. The
 // slice is the caller's.
-func (s *Snapshot) OtherSchemes() []Entry {
+func (s *Snapshot) OtherSchemes() []RootEntry {
 	s = s.orNone()
 	out := slices.Clone(s.others)
 	for _, b := range s.behind { // configured directories replace the client's, but not its roots of other schemes

@@ -15,10 +15,10 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-func uris(paths ...string) []Entry {
-	var out []Entry
+func uris(paths ...string) []RootEntry {
+	var out []RootEntry
 	for _, p := range paths {
-		out = append(out, Entry{URI: "file://" + p})
+		out = append(out, RootEntry{URI: "file://" + p})
 	}
 	return out
 }
@@ -27,7 +27,7 @@ func TestSnapshotRoots(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	dir := rootstest.Tree(t, "a/b/", "c#x y/100% you/", "link => a", "file", "ab/", "dangling => nope", "loop => loop")
-	s := NewSnapshot(guard.OS{}, 7, OriginAsked, []Entry{
+	s := NewSnapshot(guard.OS{}, 7, OriginAsked, []RootEntry{
 		{URI: "file://" + dir + "/link", Name: "Link"},
 		{URI: "FILE://localhost" + dir + "/a/b/"},
 		{URI: "file://" + dir + "/a", Name: "again"},
@@ -92,7 +92,7 @@ func TestSnapshotRoots(t *testing.T) {
 func TestSnapshotAmbiguousAndUnreadable(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "a/b/", "x/y/", "x/b/", "a/l => ../x/y", "n\nl/", "nl => n\nl")
-	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/a/l/../b"}, {URI: dir + "/a/b/../b"}, {URI: dir + "/n\nl"}, {URI: dir + "/nl"}, {URI: "a"}})
+	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []RootEntry{{URI: dir + "/a/l/../b"}, {URI: dir + "/a/b/../b"}, {URI: dir + "/n\nl"}, {URI: dir + "/nl"}, {URI: "a"}})
 	if got := s.Paths(); !slices.Equal(got, []string{dir + "/a/b"}) || len(s.Skipped()) != 4 {
 		t.Errorf("%q, %+v", got, s.Skipped())
 	}
@@ -124,7 +124,7 @@ func TestSnapshotFlags(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	w := rootstest.NewFS(t, platform.Windows, []string{"C:/x/"})
-	s = NewSnapshot(w, 1, OriginAsked, []Entry{{URI: "file:///c%3A/"}, {URI: "file:///C:/x"}, {URI: "file:///c/x"}})
+	s = NewSnapshot(w, 1, OriginAsked, []RootEntry{{URI: "file:///c%3A/"}, {URI: "file:///C:/x"}, {URI: "file:///c/x"}})
 	if r := s.Roots(); len(r) != 2 || r[0].Flag != FlagFilesystem || r[1].URI != "file:///C:/x" || !r[1].Redundant {
 		t.Errorf("%+v", s.Roots())
 	}
@@ -134,7 +134,7 @@ func TestSnapshotFlags(t *testing.T) {
 func TestSnapshotFolding(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Darwin, []string{"/Users/Me/Proj/src/f"}, rootstest.Folding())
-	s := NewSnapshot(f, 1, OriginConfig, []Entry{{URI: "/users/me/proj"}, {URI: "/Users/Me/Proj"}, {URI: "/USERS/ME/PROJ/SRC"}})
+	s := NewSnapshot(f, 1, OriginConfig, []RootEntry{{URI: "/users/me/proj"}, {URI: "/Users/Me/Proj"}, {URI: "/USERS/ME/PROJ/SRC"}})
 	if roots := s.Roots(); len(roots) != 2 || roots[0].Redundant || !roots[1].Redundant {
 		t.Errorf("roots: %+v", roots)
 	}
@@ -143,11 +143,11 @@ func TestSnapshotFolding(t *testing.T) {
 // Roots of other schemes are no directories, and can be had as they came.
 func TestSnapshotOthers(t *testing.T) {
 	t.Parallel()
-	given := []Entry{
+	given := []RootEntry{
 		{URI: "https://example.com/a b", Name: "Site"}, {URI: "git+ssh://host/team/"}, {URI: "C:/x"},
 		{URI: "file:///x"}, {URI: "FILE:///y"}, {URI: "/z"}, {URI: "1a:b"}, {URI: ":b"}, {URI: "urn:x"},
 	}
-	want := []Entry{given[0], given[1], given[8]}
+	want := []RootEntry{given[0], given[1], given[8]}
 	s := NewSnapshot(guard.OS{}, 1, OriginAsked, given)
 	if got := s.OtherSchemes(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
@@ -158,7 +158,7 @@ func TestSnapshotOthers(t *testing.T) {
 	if got := NewSnapshot(guard.OS{}, 1, OriginConfig, given).OtherSchemes(); len(got) != 0 {
 		t.Errorf("a setting names directories: %q", got)
 	}
-	if got := NewSnapshot(guard.OS{}, 1, OriginWithCall, make([]Entry, 3)).OtherSchemes(); got != nil {
+	if got := NewSnapshot(guard.OS{}, 1, OriginWithCall, make([]RootEntry, 3)).OtherSchemes(); got != nil {
 		t.Errorf("%q", got)
 	}
 }
@@ -167,13 +167,13 @@ func TestSnapshotOthers(t *testing.T) {
 // what they are, and so does a ceiling.
 func TestSnapshotOthersBehindAFallback(t *testing.T) {
 	t.Parallel()
-	for _, ceiling := range [][]Entry{nil, {{URI: "/fb"}}} {
+	for _, ceiling := range [][]RootEntry{nil, {{URI: "/fb"}}} {
 		settings := DefaultSettings()
 		settings.Ceiling, settings.When = ceiling, NoRootsPolicy{Failed: true}
-		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
+		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []RootEntry{{URI: "/fb"}}}} {
 			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *session) {
 				d.known("https://example.com/", "file:///gone")
-				if got := d.RootsView().Snapshot.OtherSchemes(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
+				if got := d.RootsView().Snapshot.OtherSchemes(); !slices.Equal(got, []RootEntry{{URI: "https://example.com/"}}) {
 					t.Errorf("%v %v: %q", ceiling, f, got)
 				}
 			})
@@ -186,7 +186,7 @@ func TestSnapshotOthersBehindAFallback(t *testing.T) {
 func TestSnapshotHuge(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "good/")
-	entries := make([]Entry, 100_000)
+	entries := make([]RootEntry, 100_000)
 	for i := range entries {
 		entries[i].URI = fmt.Sprintf("file://%s/no/%d", dir, i)
 	}
@@ -204,7 +204,7 @@ func TestSnapshotHuge(t *testing.T) {
 	entries = entries[:0]
 	for i := range 10_500 {
 		lines = append(lines, fmt.Sprintf("/r/%d/", i))
-		entries = append(entries, Entry{URI: fmt.Sprintf("file:///r/%d", i)})
+		entries = append(entries, RootEntry{URI: fmt.Sprintf("file:///r/%d", i)})
 	}
 	f := rootstest.NewFS(t, platform.Linux, lines)
 	s = NewSnapshot(f, 1, OriginAsked, entries)
@@ -216,7 +216,7 @@ func TestSnapshotHuge(t *testing.T) {
 	if _, err := s.Guard().Check("/r/9999/x/y"); err != nil || f.Looks()-looks > 3 {
 		t.Errorf("%v after %d looks", err, f.Looks()-looks)
 	}
-	over := make([]Entry, 200_010)
+	over := make([]RootEntry, 200_010)
 	over[len(over)-1].URI = "file:///r/0"
 	s = NewSnapshot(f, 1, OriginAsked, over)
 	if more := s.Skipped()[1000:]; s.Len() != 0 || len(more) != 2 || !strings.HasPrefix(more[0].Reason, "10 more entries") || !strings.HasPrefix(more[1].Reason, "199000 more entries") {

@@ -15,7 +15,7 @@ import (
 // Page is one answer of a client. Skipped holds elements of the list that are no
 // entries: not an object, or without a uri that is a string.
 type Page struct {
-	Entries    []Entry
+	Entries    []RootEntry
 	Skipped    []Skipped
 	NextCursor string // "" on the last page
 }
@@ -29,7 +29,7 @@ func (p Page) Err() error {
 	return fmt.Errorf("%w: none of its %d entries is an object with a string uri", ErrMalformed, len(p.Skipped))
 }
 
-// A Source wraps these errors, so that a Manager knows what they mean.
+// A RootsSource wraps these errors, so that a Manager knows what they mean.
 var (
 	// ErrBadCursor: the client no longer knows the cursor (-32602 on one).
 	ErrBadCursor = errors.New("the client rejected the cursor")
@@ -37,15 +37,15 @@ var (
 	ErrMalformed = errors.New("the client's answer is no list of roots")
 )
 
-// Source asks one client for its roots. ListRoots sends one question and
+// RootsSource asks one client for its roots. ListRoots sends one question and
 // returns one page of the answer; it must return soon after ctx has ended, and
-// an answer that comes later is the Source's to drop. A Manager never calls it
+// an answer that comes later is the RootsSource's to drop. A Manager never calls it
 // twice at once.
-type Source interface {
+type RootsSource interface {
 	ListRoots(ctx context.Context, cursor string) (Page, error)
 }
 
-// readier is a Source that cannot always send: over HTTP a question needs an
+// readier is a RootsSource that cannot always send: over HTTP a question needs an
 // open stream. AwaitReady returns once it can. The time allowed for an answer starts
 // then, and what has changed before then is part of the answer.
 type readier interface {
@@ -56,7 +56,7 @@ type readier interface {
 // The zero value is none.
 type Fallback struct {
 	Origin  Origin
-	Entries []Entry // absolute paths
+	Entries []RootEntry // absolute paths
 	// Guess is the project of a client over stdio. It counts if that client cannot give roots, and if nothing was configured.
 	Guess Guess
 }
@@ -66,9 +66,9 @@ func (f Fallback) IsEmpty() bool { return f.Origin == OriginNone || len(f.Entrie
 
 // Guess is a project that was found from a working directory. The zero value is none.
 type Guess struct {
-	Project Entry  // a directory
-	WorkDir Entry  // as the client has it: if no root can be made of it, none is made of Project
-	Refused string // why the project counts for nothing; Project is zero then
+	Project RootEntry // a directory
+	WorkDir RootEntry // as the client has it: if no root can be made of it, none is made of Project
+	Refused string    // why the project counts for nothing; Project is zero then
 }
 
 // snapshot returns the Guess as the filesystem is now. A working directory that was reached by a link which a server could have made leads
@@ -78,11 +78,11 @@ func (g Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapsho
 		bp.skipped = append(bp.skipped, Skipped{Raw: g.WorkDir.URI, Reason: g.Refused})
 		return bp.snapshot(fsys, generation, OriginGuess)
 	}
-	bp.entries = []Entry{g.WorkDir}
+	bp.entries = []RootEntry{g.WorkDir}
 	if from := bp.snapshot(fsys, generation, OriginGuess); from.Len() == 0 {
 		return from
 	}
-	bp.entries = []Entry{g.Project}
+	bp.entries = []RootEntry{g.Project}
 	return bp.snapshot(fsys, generation, OriginGuess)
 }
 
@@ -96,7 +96,7 @@ const (
 type FallbackInput struct {
 	Flag      []string                    // --roots, as SplitRoots has it; nil if it was not given
 	Env       func(string) (string, bool) // os.LookupEnv; nil for none
-	Config    []Entry                     // roots.fallback of hub.json: path (or file URI) and name
+	Config    []RootEntry                 // roots.fallback of hub.json: path (or file URI) and name
 	ConfigDir string                      // the folder of hub.json, "" if there is none
 	WorkDir   string                      // absolute
 	FS        guard.FS
@@ -191,28 +191,28 @@ func (c *chain) getVariable(name string) (string, bool) {
 
 func (c *chain) absolutePath(path, base string) string { return c.makeEntry(path, base).URI }
 
-func (c *chain) makeEntry(path, base string) Entry { return SettingEntry(c.in.FS, path, base) }
+func (c *chain) makeEntry(path, base string) RootEntry { return SettingEntry(c.in.FS, path, base) }
 
 // SettingEntry returns the entry of a path as an operator writes it, which may
 // be a pattern: "~" is the home folder, and a relative path lies below base.
 // Neither of these two is a part of the pattern, whatever they hold.
-func SettingEntry(fsys guard.FS, path, base string) Entry {
+func SettingEntry(fsys guard.FS, path, base string) RootEntry {
 	p := guard.PlatformOf(fsys)
 	path = p.FromSlash(p.FromMSYS(path))
-	entry := func(dir, rel string) Entry {
+	entry := func(dir, rel string) RootEntry {
 		whole := p.Join(dir, rel)
-		return Entry{URI: whole, Pattern: pattern.Tail(p, whole, len(whole)-len(rel))}
+		return RootEntry{URI: whole, Pattern: pattern.Tail(p, whole, len(whole)-len(rel))}
 	}
 	if home := guard.HomeOf(fsys); home != "" {
 		if path == "~" {
-			return Entry{URI: home}
+			return RootEntry{URI: home}
 		}
 		if rest, ok := strings.CutPrefix(path, "~"+string(p.Sep())); ok {
 			return entry(home, rest)
 		}
 	}
 	if p.IsAbs(path) || base == "" {
-		return Entry{URI: path, Pattern: pattern.Tail(p, path, p.RootLen(path))}
+		return RootEntry{URI: path, Pattern: pattern.Tail(p, path, p.RootLen(path))}
 	}
 	return entry(base, path)
 }
@@ -261,7 +261,7 @@ func (c *chain) readTolerant(base string) (f Fallback, usable bool, warnings []S
 	}
 	f.Origin = OriginConfig
 	for _, given := range c.in.Config {
-		entry := Entry{URI: given.URI}
+		entry := RootEntry{URI: given.URI}
 		if !platform.IsFileURI(given.URI) {
 			entry = c.makeEntry(given.URI, base)
 		}
@@ -277,11 +277,11 @@ func (c *chain) readTolerant(base string) (f Fallback, usable bool, warnings []S
 }
 
 // usableRoots returns the roots that an entry gives by itself, or why there are none.
-func (c *chain) usableRoots(entry Entry) ([]guard.Root, error) {
+func (c *chain) usableRoots(entry RootEntry) ([]guard.Root, error) {
 	if c.in.FS == nil {
 		return nil, errors.New("it cannot be read: there is no filesystem")
 	}
-	s := NewSnapshot(c.in.FS, 0, OriginConfig, []Entry{entry})
+	s := NewSnapshot(c.in.FS, 0, OriginConfig, []RootEntry{entry})
 	if s.Len() == 0 {
 		return nil, errors.New(s.skipped[0].Reason)
 	}

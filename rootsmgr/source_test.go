@@ -30,7 +30,7 @@ func TestBuildFallback(t *testing.T) {
 	for name, tt := range map[string]struct {
 		flag   []string
 		env    []string
-		config []Entry
+		config []RootEntry
 		noDir  bool
 		want   string // origin, then the paths
 		warned int
@@ -46,7 +46,7 @@ func TestBuildFallback(t *testing.T) {
 		"flag home":                     {flag: []string{"~/h", "~"}, want: "flag /home/u/h /home/u"},
 		"flag partly blank":             {flag: []string{"", "a", " ", "b"}, want: "flag /w/a /w/b"},
 		"flag URI":                      {flag: []string{"file:///w/a"}, want: fails},
-		"environment":                   {env: []string{EnvRoots, "/w/a:/w/b:"}, config: []Entry{{URI: "c"}}, want: "environment /w/a /w/b"},
+		"environment":                   {env: []string{EnvRoots, "/w/a:/w/b:"}, config: []RootEntry{{URI: "c"}}, want: "environment /w/a /w/b"},
 		"environment to the project":    {env: []string{EnvRoots, "a:d", EnvProjectRoot, "/proj"}, want: "environment /proj/a /proj/d"},
 		"environment to hub.json":       {env: []string{EnvRoots, "a:c"}, want: "environment /cfg/a /cfg/c"},
 		"environment without hub.json":  {env: []string{EnvRoots, "a:b"}, noDir: true, want: "environment /w/a /w/b"},
@@ -55,13 +55,13 @@ func TestBuildFallback(t *testing.T) {
 		"environment empty":             {env: []string{EnvRoots, "", EnvProjectRoot, "/proj"}, want: "project /proj"},
 		"environment blank":             {env: []string{EnvRoots, " "}, want: fails},
 		"project blank":                 {env: []string{EnvProjectRoot, " "}, want: fails},
-		"config as written, no value":   {config: []Entry{{URI: "${NOPE}/x"}}, want: "config /cfg/${NOPE}/x", warned: 1},
-		"config":                        {config: []Entry{{URI: "c", Name: "C"}, {URI: "/w/a"}}, want: "config /cfg/c /w/a"},
-		"config to the project":         {config: []Entry{{URI: "d"}}, env: []string{EnvProjectRoot, "/proj"}, want: "config /proj/d"},
-		"config partly":                 {config: []Entry{{URI: "nope"}, {URI: "c"}}, want: "config /cfg/nope /cfg/c", warned: 1},
-		"config URI":                    {config: []Entry{{URI: "file:///w/a"}}, want: "config file:///w/a"},
-		"config useless, then project":  {config: []Entry{{URI: "nope"}}, env: []string{EnvProjectRoot, "/proj"}, want: "project /proj", warned: 1},
-		"config useless, nothing after": {config: []Entry{{URI: "nope"}}, want: "config /cfg/nope", warned: 1},
+		"config as written, no value":   {config: []RootEntry{{URI: "${NOPE}/x"}}, want: "config /cfg/${NOPE}/x", warned: 1},
+		"config":                        {config: []RootEntry{{URI: "c", Name: "C"}, {URI: "/w/a"}}, want: "config /cfg/c /w/a"},
+		"config to the project":         {config: []RootEntry{{URI: "d"}}, env: []string{EnvProjectRoot, "/proj"}, want: "config /proj/d"},
+		"config partly":                 {config: []RootEntry{{URI: "nope"}, {URI: "c"}}, want: "config /cfg/nope /cfg/c", warned: 1},
+		"config URI":                    {config: []RootEntry{{URI: "file:///w/a"}}, want: "config file:///w/a"},
+		"config useless, then project":  {config: []RootEntry{{URI: "nope"}}, env: []string{EnvProjectRoot, "/proj"}, want: "project /proj", warned: 1},
+		"config useless, nothing after": {config: []RootEntry{{URI: "nope"}}, want: "config /cfg/nope", warned: 1},
 		"project":                       {env: []string{EnvProjectRoot, "/proj"}, want: "project /proj"},
 		"project relative":              {env: []string{EnvProjectRoot, "b"}, want: "project /w/b"},
 		"project missing":               {env: []string{EnvProjectRoot, "/nope"}, want: fails},
@@ -92,7 +92,7 @@ func TestBuildFallback(t *testing.T) {
 	}
 	w := rootstest.NewFS(t, platform.Windows, []string{"C:/a/", "D:/b/"})
 	got, _, err := BuildFallback(FallbackInput{Env: environment(EnvRoots, `C:\a;d:/b;/c/a`), FS: w, WorkDir: `C:\`})
-	if err != nil || !slices.Equal(got.Entries, []Entry{{URI: `C:\a`}, {URI: `d:\b`}, {URI: `C:\a`}}) {
+	if err != nil || !slices.Equal(got.Entries, []RootEntry{{URI: `C:\a`}, {URI: `d:\b`}, {URI: `C:\a`}}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, _, err := BuildFallback(FallbackInput{Flag: []string{"/w"}}); err == nil {
@@ -118,7 +118,7 @@ func TestSettingErrors(t *testing.T) {
 // A Fallback needs an origin and an entry: half of one is none.
 func TestHalfAFallback(t *testing.T) {
 	t.Parallel()
-	some := []Entry{{URI: "/w/a"}}
+	some := []RootEntry{{URI: "/w/a"}}
 	for none, f := range map[bool][]Fallback{true: {{}, {Origin: OriginConfig}, {Entries: some}}, false: {{Origin: OriginConfig, Entries: some}}} {
 		for _, f := range f {
 			if f.IsEmpty() != none {

@@ -16,7 +16,7 @@ import (
 // TestReconfigure changes what the operator says in every case that a session can be in: the next call is judged by it.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
-	fb := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
+	fb := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/fb"}}}
 	with := func(w NoRootsPolicy) Settings { s := DefaultSettings(); s.When = w; return s }
 	deny := with(NoRootsPolicy{})
 	t.Run("unsupported", func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestReconfigure(t *testing.T) {
 			d.previewed(t, fb, with(NoRootsPolicy{Unsupported: true}))
 			d.call().judged(t, "known /fb by config").after(t, 0)
 			before := d.RootsView().Snapshot.Generation()
-			d.previewed(t, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(NoRootsPolicy{Unsupported: true})) // nothing new
+			d.previewed(t, Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: "/fb"}}}, with(NoRootsPolicy{Unsupported: true})) // nothing new
 			d.call().judged(t, "known /fb by config")
 			if now := d.RootsView().Snapshot.Generation(); now != before {
 				t.Errorf("generation %d became %d although nothing changed", before, now)
@@ -133,16 +133,16 @@ func TestReconfigure(t *testing.T) {
 			if d.StandInView().Snapshot != before.Snapshot || d.UndeclaredView().Snapshot == before.Snapshot {
 				t.Error("a stand-in is made for each call, or one for all")
 			}
-			d.TakeCallRoots(Page{Entries: []Entry{{URI: "file:///a"}}})
+			d.TakeCallRoots(Page{Entries: []RootEntry{{URI: "file:///a"}}})
 			synctest.Wait()
-			d.previewed(t, Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/b"}}}, deny)
+			d.previewed(t, Fallback{Origin: OriginFlag, Entries: []RootEntry{{URI: "/b"}}}, deny)
 			if v := d.call().judged(t, "known /a by inline").rootsView; v.Assumed {
 				t.Errorf("it is a stand-in: %+v", v)
 			}
 			if got := show(d.StandInView()); got != "known /b by flag" {
 				t.Errorf("by the former terms: %q", got)
 			}
-			d.TakeCallRoots(Page{Entries: []Entry{{URI: "file:///gone"}}})
+			d.TakeCallRoots(Page{Entries: []RootEntry{{URI: "file:///gone"}}})
 			synctest.Wait()
 			d.call().judged(t, "known /b by flag")
 			d.previewed(t, Fallback{}, deny)

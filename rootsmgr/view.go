@@ -68,27 +68,27 @@ type RootsView struct {
 	ClientName string // what the client calls itself, for Why; set by the one who knows it
 	Denied     bool   // no boundary is known, and When.Denied is why that does not pass; for Why
 
-	mark     Mark
+	mark     RootsMark
 	waiting  bool // the client has not answered yet, or not said initialized
 	unusable int  // entries of an answer of which none could be used
 	// projectless has the client's working directory in no project, which would have been the boundary
 	projectless bool
 }
 
-// A Mark is a place in the order in which a Manager makes its Views known. Generations
+// A RootsMark is a place in the order in which a Manager makes its RootsViews known. Generations
 // do not tell that: a stand-in is made after the roots that came with a call, and may be
-// known before them. The zero Mark comes before all.
-type Mark struct {
+// known before them. The zero RootsMark comes before all.
+type RootsMark struct {
 	number   uint64 // counts the Snapshots that were made known; 0 for none
 	withCall uint64 // generation of the newest roots by then that came with a call
 }
 
 // Mark returns where the RootsView was made known.
-func (v RootsView) Mark() Mark { return v.mark }
+func (v RootsView) Mark() RootsMark { return v.mark }
 
-// Covers reports whether a RootsView was known at the Mark, or what replaced it. Roots that
+// Covers reports whether a RootsView was known at the RootsMark, or what replaced it. Roots that
 // come with a call, as TakeCallRoots returns them, are known once Run has taken them in.
-func (m Mark) Covers(v RootsView) bool {
+func (m RootsMark) Covers(v RootsView) bool {
 	if v.mark.number > 0 {
 		return m.number >= v.mark.number
 	}

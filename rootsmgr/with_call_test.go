@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// neverAsked is the Source of a client that is never asked.
+// neverAsked is the RootsSource of a client that is never asked.
 type neverAsked struct{ t *testing.T }
 
 func (n neverAsked) ListRoots(context.Context, string) (Page, error) {
@@ -23,7 +23,7 @@ func (n neverAsked) ListRoots(context.Context, string) (Page, error) {
 }
 
 // withCallManager runs a Manager of a client that gives its roots with its calls.
-func withCallManager(t *testing.T, src Source, f Fallback, s Settings, test func(m *Manager)) {
+func withCallManager(t *testing.T, src RootsSource, f Fallback, s Settings, test func(m *Manager)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(src, f, s, guard.OS{}, zerolog.Nop())
 		ctx, cancel := context.WithCancel(context.Background())
@@ -43,7 +43,7 @@ func withCallManager(t *testing.T, src Source, f Fallback, s Settings, test func
 func page(dirs ...string) Page {
 	var p Page
 	for _, d := range dirs {
-		p.Entries = append(p.Entries, Entry{URI: platform.Host().FormatURI(d)})
+		p.Entries = append(p.Entries, RootEntry{URI: platform.Host().FormatURI(d)})
 	}
 	return p
 }
@@ -60,7 +60,7 @@ func real(t *testing.T) string {
 func TestRootsWithCall(t *testing.T) {
 	t.Parallel()
 	a, b, own := real(t), real(t), real(t)
-	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
+	fallback := Fallback{Origin: OriginConfig, Entries: []RootEntry{{URI: own}}}
 	withCallManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
 		if v := m.RootsView(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.Word() != "inline" || m.HasCallRoots() {
 			t.Errorf("before any came: %+v, state %s", v, m.Word())
@@ -97,7 +97,7 @@ func TestRootsWithCall(t *testing.T) {
 			t.Errorf("an empty list: %+v", v)
 		}
 		// None can be used: what was configured counts, as for one that was asked.
-		if v := m.TakeCallRoots(Page{Entries: []Entry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
+		if v := m.TakeCallRoots(Page{Entries: []RootEntry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
 			t.Errorf("none can be used: %+v", v)
 		}
 		if v := m.UndeclaredView(); v.Case != CaseKnown || v.Snapshot.Paths()[0] != own {
@@ -136,7 +136,7 @@ func TestWithCallUnderACeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := DefaultSettings()
-	s.Ceiling = []Entry{{URI: top}}
+	s.Ceiling = []RootEntry{{URI: top}}
 	withCallManager(t, neverAsked{t}, Fallback{}, s, func(m *Manager) {
 		v := m.TakeCallRoots(page(in, out))
 		if paths := v.Snapshot.Paths(); len(paths) != 1 || paths[0] != in || v.Ceiling == nil {

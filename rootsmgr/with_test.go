@@ -14,20 +14,20 @@ import (
 func TestSnapshotWith(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/p/sub/f", "/docs/pub/f", "/alias => /docs", "/box/f", "/file"})
-	s := NewSnapshot(f, 1, OriginAsked, []Entry{{URI: "file:///p", Name: "Project"}, {URI: "file:///box"}})
+	s := NewSnapshot(f, 1, OriginAsked, []RootEntry{{URI: "file:///p", Name: "Project"}, {URI: "file:///box"}})
 	roots := func(dirs ...string) *guard.Guard {
-		var list []Entry
+		var list []RootEntry
 		for _, d := range dirs {
-			list = append(list, Entry{URI: d})
+			list = append(list, RootEntry{URI: d})
 		}
 		return NewSnapshot(f, 1, OriginCeiling, list).Guard()
 	}
-	more := []Entry{{URI: "/box", Name: "sandbox"}, {URI: "/docs", Name: "docs"}, {URI: "/alias", Name: "again"}, {URI: "/none", Name: "none"}, {URI: "/file", Name: "file"}, {URI: "/p/sub", Name: "sub"}}
+	more := []RootEntry{{URI: "/box", Name: "sandbox"}, {URI: "/docs", Name: "docs"}, {URI: "/alias", Name: "again"}, {URI: "/none", Name: "none"}, {URI: "/file", Name: "file"}, {URI: "/p/sub", Name: "sub"}}
 	for _, e := range []struct {
 		name    string
 		of      *Snapshot
 		ceiling *guard.Guard
-		entries []Entry
+		entries []RootEntry
 		want    []string
 	}{
 		{"nothing more", s, nil, nil, []string{"/p Project", "/box "}},

@@ -15,7 +15,7 @@ func TestZero(t *testing.T) {
 	var none *Snapshot
 	for name, s := range map[string]*Snapshot{
 		"nil": none, "zero": {}, "no roots": NewSnapshot(guard.OS{}, 1, OriginAsked, nil),
-		"no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}),
+		"no fs": NewSnapshot(nil, 1, OriginConfig, []RootEntry{{URI: dir}}),
 	} {
 		if _, err := s.Guard().Check(dir); err == nil || !s.Guard().IsEmpty() || s.Len() != 0 || s.Paths() == nil || len(s.Paths()) != 0 {
 			t.Errorf("%s: %v, roots %v", name, err, s.Paths())

@@ -82,13 +82,13 @@ func benchUnder(b *testing.B, roots int, rules []policy.Rule, made bool) {
 	c := w.rules("", rules...)
 	t := w.tool(c, "secure-filesystem-server", `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}`)
 	raw := w.json(`{"path":"{project}/src/main.go"}`)
-	var entries []rootsmgr.Entry
+	var entries []rootsmgr.RootEntry
 	for i := range roots - 1 {
 		dir := fmt.Sprintf("%s/r%d", w.outside, i)
 		w.must(mkdir(dir))
-		entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(dir)})
+		entries = append(entries, rootsmgr.RootEntry{URI: platform.Host().FormatURI(dir)})
 	}
-	entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(w.project)})
+	entries = append(entries, rootsmgr.RootEntry{URI: platform.Host().FormatURI(w.project)})
 	v := rootsmgr.RootsView{Snapshot: rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
 	where := CallContext{Cwd: w.project, Served: v.Snapshot.Paths()}
 	b.ReportAllocs()

@@ -55,7 +55,7 @@ type Config struct {
 // Checker judges calls. It is immutable and safe for concurrent use; a reload makes a new one. The nil Checker refuses
 // everything.
 type Checker struct {
-	children  map[string]*child
+	children  map[string]*checkedChild
 	protected []protectedPath
 	confined  []string                     // the directories of rules, in every spelling
 	entries   atomic.Pointer[knownEntries] // of the protected files
@@ -88,8 +88,8 @@ func (c *Checker) Refuses(child, tool string) bool { return c != nil && c.policy
 // DeniesChild reports whether rules deny all that a child has, be it known or not.
 func (c *Checker) DeniesChild(child string) bool { return c != nil && c.policy.DeniesChild(child) }
 
-// child is one configured child, prepared.
-type child struct {
+// checkedChild is one configured child, prepared.
+type checkedChild struct {
 	ChildConfig
 	mode      declare.Mode
 	profile   *declare.Profile // by package or command, nil where none is known
@@ -103,7 +103,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		inherited = append(inherited, cfg.Children[i].Inherit...)
 	}
 	c := &Checker{
-		children: make(map[string]*child),
+		children: make(map[string]*checkedChild),
 		m:        machine.New(cfg.FS, cfg.Home, cfg.Getenv, inherited),
 	}
 	c.search = detect.Searcher{Machine: &c.m, Depth: cmp.Or(cfg.Depth, strictjson.DefaultDepth), Size: min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30)}
@@ -168,8 +168,8 @@ func (c *Checker) guardedDirectories(rules bool) (lists [][]string) {
 }
 
 // newChild checks one child's declarations.
-func newChild(cc ChildConfig) (*child, error) {
-	ch := &child{ChildConfig: cc, mode: cc.Mode, profile: declare.ByCommand(cc.Command, cc.CommandArgs), container: machine.ReadContainer(cc.Command, cc.CommandArgs)}
+func newChild(cc ChildConfig) (*checkedChild, error) {
+	ch := &checkedChild{ChildConfig: cc, mode: cc.Mode, profile: declare.ByCommand(cc.Command, cc.CommandArgs), container: machine.ReadContainer(cc.Command, cc.CommandArgs)}
 	if !cc.ModeSet {
 		ch.mode = declare.ModeStrict
 		if cc.Command == "" && cc.URL != "" && !sharesDisk(cc.URL) {

@@ -96,7 +96,7 @@ func (r foreigner) arguments(name string) string {
 type target struct {
 	fsys          guard.FS
 	home, project string
-	roots         []rootsmgr.Entry
+	roots         []rootsmgr.RootEntry
 	snap          *rootsmgr.Snapshot
 	checker       *Checker
 }
@@ -104,7 +104,7 @@ type target struct {
 func newTarget(t *testing.T, fsys guard.FS, home, project string, roots ...string) *target {
 	to := &target{fsys: fsys, home: home, project: project}
 	for _, root := range append(roots, project) {
-		to.roots = append(to.roots, rootsmgr.Entry{URI: platform.Windows.FormatURI(root)})
+		to.roots = append(to.roots, rootsmgr.RootEntry{URI: platform.Windows.FormatURI(root)})
 	}
 	to.snap = rootsmgr.NewSnapshot(fsys, 1, rootsmgr.OriginConfig, to.roots)
 	var err error
@@ -229,7 +229,7 @@ func TestNoLookAtAnotherMachine(t *testing.T) {
 func TestALookAtAnotherMachine(t *testing.T) {
 	t.Parallel()
 	disk := foreignDisk(t)
-	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: "file://server/good/dir"}, {URI: "file:///C:/work/project"}})
+	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: "file://server/good/dir"}, {URI: "file:///C:/work/project"}})
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, FS: disk, Home: `C:\users\me`})
 	if err != nil || snap.Len() != 2 {
 		t.Fatal(err, snap.Skipped())
@@ -304,7 +304,7 @@ func TestNoOpenOfAnotherMachine(t *testing.T) {
 func TestAPolicyOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	disk := foreignDisk(t)
-	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: "file://server/good/dir"}, {URI: "file:///C:/work/project"}})
+	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: "file://server/good/dir"}, {URI: "file:///C:/work/project"}})
 	p := policy.Policy{Protected: []string{`\\?\UNC\evil\share`, `\\server\good\dir\kept`}}
 	for name, dir := range map[string]string{"plain": `\\evil\share\x`, "extended": `//?/unc/Server/good/dir/closed`, "device": `\\.\GLOBALROOT\Device\Mup\server\good\dir\shut`, "port": `\\evil@80\DavWWWRoot`, "own": `\\?\C:\work\project\own`} {
 		p.Rules = append(p.Rules, policy.Rule{Name: name, Then: policy.Deny, Paths: &policy.PathRule{Within: dir}})

@@ -118,9 +118,9 @@ func (w *world) getenv(name string) string {
 }
 
 func (w *world) view() rootsmgr.RootsView {
-	var entries []rootsmgr.Entry
+	var entries []rootsmgr.RootEntry
 	for _, r := range w.roots {
-		entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(r)})
+		entries = append(entries, rootsmgr.RootEntry{URI: platform.Host().FormatURI(r)})
 	}
 	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries)
 	return rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown}

@@ -51,7 +51,7 @@ func newOddWorld(t testing.TB, top, name string) *oddWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: w.root}})
+	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.RootEntry{{URI: w.root}})
 	if len(snap.Roots()) != 1 {
 		t.Fatalf("%q is no root: %v", w.root, snap.Skipped())
 	}

@@ -405,7 +405,7 @@ func TestCeilingBeforeRules(t *testing.T) {
 	w.must(os.Symlink(w.project+"/src", w.outside+"/way"))
 	c := w.rules("{home}/sandbox", policy.Rule{Name: "ask", Then: policy.Escalate, Paths: within("{outside}/sub")}, policy.Rule{Name: "all", Then: policy.Allow})
 	tool := w.tool(c, "", anyTool)
-	ceiling := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
+	ceiling := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.RootEntry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
 	for _, path := range []string{"{outside}/x", "{outside}/sub/x", "{home}/sandbox/x", "{project}/link/x", "{project}/link/../a.txt", "{outside}/way/../a.txt", "/etc/passwd"} {
 		s, err := c.Scan(tool, w.json(`{"path":"`+path+`"}`))
 		w.must(err)

@@ -64,7 +64,7 @@ func newCmdWorld(t *testing.T) *cmdWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: w.app}})
+	snapshot := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.RootEntry{{URI: w.app}})
 	w.windowsWorld = &windowsWorld{c, CallContext{Cwd: w.app, Served: snapshot.Paths()}, rootsmgr.RootsView{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
 	return w
 }

@@ -122,7 +122,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 func TestResourcesOfTheClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Host().FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
+	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: platform.Host().FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
 	rootsView := rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown}
 	for _, e := range []struct {
 		byClient bool

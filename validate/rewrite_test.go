@@ -404,7 +404,7 @@ func TestRewritePlatforms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := rootsmgr.RootsView{Snapshot: rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: e.root}}), Case: rootsmgr.CaseKnown}
+		v := rootsmgr.RootsView{Snapshot: rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginConfig, []rootsmgr.RootEntry{{URI: e.root}}), Case: rootsmgr.CaseKnown}
 		got := judgeAndResend(t, c, tool, []byte(e.args), CallContext{Served: v.Snapshot.Paths()}, v)
 		to := ""
 		if len(got.Rewrites) > 0 {

@@ -16,7 +16,7 @@ import (
 // Tool is what is known of one tool before any call. Immutable.
 type Tool struct {
 	name    string
-	child   *child
+	child   *checkedChild
 	profile *declare.Profile
 	ruling  *policy.Ruling
 	rewrite declare.Rewriting
@@ -71,7 +71,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 }
 
 // prepare joins what the operator, the profile and the name say.
-func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
+func (c *Checker) prepare(ch *checkedChild, serverName, name string, readOnly, destructive bool) *Tool {
 	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
 	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil, Demand: ch.Demand}
 	byName := t.profile == nil

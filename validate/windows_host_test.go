@@ -80,7 +80,7 @@ func TestWindowsHost(t *testing.T) {
 		{"x", rooted}, {"x", filepath.ToSlash(rooted)}, {"path", filepath.Join(home, `outside\*`)}, {"path", `..\outside\*`}, {"path", `\\evil\share\x`}, {"path", `\\localhost\C$\x`},
 	})
 	entry := rootsmgr.SettingEntry(guard.OS{}, filepath.Join(home, "work", "*"), home)
-	if snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{entry}); snap.Len() != 2 {
+	if snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.RootEntry{entry}); snap.Len() != 2 {
 		t.Errorf("%q: %v, %v", entry, snap.Paths(), snap.Skipped())
 	}
 }

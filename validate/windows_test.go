@@ -94,7 +94,7 @@ func newWindowsHub(t *testing.T, disk guard.FS, p policy.Policy, root string) *w
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Windows.FormatURI(root)}})
+	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: platform.Windows.FormatURI(root)}})
 	if snap.Len() != 1 {
 		t.Fatal(snap.Skipped())
 	}

@@ -80,9 +80,9 @@ func newWindowsWorld(t *testing.T, mode declare.Mode, protected []string, rules 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var roots []rootsmgr.Entry
+	var roots []rootsmgr.RootEntry
 	for _, root := range []string{`C:\Users\me\source\repos\App`, `C:\dev\node-app`, `C:\code\test`, `C:\work\new\build`, `C:\w`} {
-		roots = append(roots, rootsmgr.Entry{URI: root})
+		roots = append(roots, rootsmgr.RootEntry{URI: root})
 	}
 	snapshot := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginConfig, roots)
 	if len(snapshot.Paths()) != len(roots) {

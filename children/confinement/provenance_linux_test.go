@@ -127,10 +127,10 @@ func (c *city) session() {
 	if c.d.IntN(4) == 0 {
 		names = append(names, c.pick(cityNames))
 	}
-	var given []rootsmgr.Entry
+	var given []rootsmgr.RootEntry
 	var may []string
 	for _, name := range names {
-		given = append(given, rootsmgr.Entry{URI: "file://" + c.at(name)})
+		given = append(given, rootsmgr.RootEntry{URI: "file://" + c.at(name)})
 		may = append(may, c.mayOpen(c.at(name))...)
 	}
 	paths := rootsmgr.NewSnapshot(c.fs, 1, rootsmgr.OriginAsked, given).Paths()

@@ -50,8 +50,8 @@ const (
 // A Discovery is an answer to server/discover.
 type Discovery struct {
 	Outcome DiscoveryOutcome
-	Offer   *offers.Offer // of SpeaksModern
-	Err     error         // of SpeaksForeign, SpeaksNoMore and SpeaksNotYet
+	Offer   *offers.RawOffer // of SpeaksModern
+	Err     error            // of SpeaksForeign, SpeaksNoMore and SpeaksNotYet
 }
 
 // sortDiscovery reads an answer to server/discover (2026-07-28, basic/versioning
@@ -86,7 +86,7 @@ func chooseVersion(supported []string, version string, result []byte) Discovery 
 	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
 	switch {
 	case result != nil && slices.Contains(supported, version):
-		o := &offers.Offer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
+		o := &offers.RawOffer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
 		o.Instructions, _ = jsonrpc.GetString(result, "instructions")
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
 		o.ServerName, _ = jsonrpc.GetString(o.ServerInfo, "name")

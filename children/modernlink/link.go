@@ -94,7 +94,7 @@ func New(base link.ChildConnection, o ConnectionOptions, own ConnectionOwner) *M
 func (m *ModernConnection) Base() link.ChildConnection { return m.base }
 
 // Start takes in what the child said of itself, and listens for what it announces.
-func (m *ModernConnection) Start(o *offers.Offer) { m.subs.startTopics(o) }
+func (m *ModernConnection) Start(o *offers.RawOffer) { m.subs.startTopics(o) }
 
 // Settled waits up to a second until the child has acknowledged the stream that Start opened.
 func (m *ModernConnection) Settled(ctx context.Context) { m.subs.awaitSettled(ctx) }

@@ -89,7 +89,7 @@ func newListener(m *ModernConnection) *listener {
 }
 
 // startTopics remembers what the child can tell, and opens a stream for its lists.
-func (l *listener) startTopics(o *offers.Offer) {
+func (l *listener) startTopics(o *offers.RawOffer) {
 	var flags []string
 	for k := range offers.Kinds {
 		if l := k.List(); l.Flag != "" && l.IsAnnounced(o.Capabilities) {

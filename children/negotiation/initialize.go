@@ -16,7 +16,7 @@ import (
 
 // doHandshake does the handshake, and proposes a version. Messages are read as mcp-go reads them; what the
 // child said is kept raw beside that. version is the version of the hub. It declares what shown says, a raw object.
-func doHandshake(ctx context.Context, conn link.ChildConnection, version, propose string, shown []byte) (*offers.Offer, error) {
+func doHandshake(ctx context.Context, conn link.ChildConnection, version, propose string, shown []byte) (*offers.RawOffer, error) {
 	head, err := json.Marshal(struct {
 		ProtocolVersion string             `json:"protocolVersion"`
 		ClientInfo      mcp.Implementation `json:"clientInfo"`
@@ -47,7 +47,7 @@ func doHandshake(ctx context.Context, conn link.ChildConnection, version, propos
 	if err := conn.Notify(ctx, methods.Initialized); err != nil {
 		return nil, fmt.Errorf("initialize: failed to send initialized notification: %w", err)
 	}
-	return &offers.Offer{
+	return &offers.RawOffer{
 		ServerName:    said.ServerInfo.Name,
 		ServerVersion: said.ServerInfo.Version,
 		Protocol:      answered,

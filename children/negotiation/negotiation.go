@@ -48,14 +48,14 @@ type Child struct {
 // listed. A child that has both eras is spoken to in ModernFirst's: what comes first
 // on a connection may settle it for good (some servers take even server/discover for
 // that), so no part of the other era comes before.
-func Start(ctx context.Context, c Child) (*offers.Offer, error) {
+func Start(ctx context.Context, c Child) (*offers.RawOffer, error) {
 	switch {
 	case c.Modern == nil && c.Era == spec.EraModern:
 		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
 	case c.Modern == nil || c.Era == spec.EraLegacy:
 		return c.tryHandshake(ctx)
 	}
-	var o *offers.Offer
+	var o *offers.RawOffer
 	var err error
 	if c.ModernFirst {
 		o, err = c.discoverEra(ctx)
@@ -69,7 +69,7 @@ func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 }
 
 // initializeFirst does the handshake, and does without if that is refused.
-func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
+func (c Child) initializeFirst(ctx context.Context) (*offers.RawOffer, error) {
 	o, err := c.tryHandshake(ctx)
 	var status *link.StatusError
 	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &status) && status.Advice != "" {
@@ -88,7 +88,7 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 
 // discoverEra asks for server/discover and falls back to the handshake if that gives nothing: at once, or after
 // a while if there is no answer. Long waits for as long as a start may take.
-func (c Child) discoverEra(ctx context.Context) (*offers.Offer, error) {
+func (c Child) discoverEra(ctx context.Context) (*offers.RawOffer, error) {
 	asked := make(chan modernlink.Discovery, 1)
 	// It is not taken back when the wait is over: a child that cannot answer it
 	// would not know what it is that is being cancelled.
@@ -140,7 +140,7 @@ func (c Child) discoverEra(ctx context.Context) (*offers.Offer, error) {
 }
 
 // speakModern goes on without a handshake.
-func (c Child) speakModern(o *offers.Offer) *offers.Offer {
+func (c Child) speakModern(o *offers.RawOffer) *offers.RawOffer {
 	c.Speak() // first: Start opens a stream, and what comes on it is for Modern
 	c.Modern.Start(o)
 	return o

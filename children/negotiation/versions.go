@@ -20,7 +20,7 @@ import (
 // another one may help, the next one is proposed: first the ones that the refusal names,
 // the newest first, then the others. The error is the first refusal. A version that is
 // pinned is the only one that is proposed, and that counts as an answer.
-func (c Child) tryHandshake(ctx context.Context) (*offers.Offer, error) {
+func (c Child) tryHandshake(ctx context.Context) (*offers.RawOffer, error) {
 	version := cmp.Or(c.Protocol, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	left := mcp.LegacyProtocolVersions()
 	var first error

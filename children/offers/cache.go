@@ -76,7 +76,7 @@ func (r *room) setLeft(files int, bytes int64) {
 
 // loadOffer returns the offer kept under a digest, nil if there is none that can be
 // used.
-func (c cache) loadOffer(digest string) *Offer {
+func (c cache) loadOffer(digest string) *RawOffer {
 	if c.dir == "" {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (c cache) loadOffer(digest string) *Offer {
 }
 
 // storeOffer keeps an offer. What cannot be kept is logged and missed by no one.
-func (c cache) storeOffer(digest string, o *Offer) {
+func (c cache) storeOffer(digest string, o *RawOffer) {
 	if c.dir == "" {
 		return
 	}
@@ -102,7 +102,7 @@ func (c cache) storeOffer(digest string, o *Offer) {
 
 func (c cache) offerFile(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
 
-func (c cache) readOffer(digest string) (*Offer, error) {
+func (c cache) readOffer(digest string) (*RawOffer, error) {
 	raw, err := c.readFile(c.offerFile(digest))
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (c cache) checkFolder() error {
 	return nil
 }
 
-func (c cache) writeOffer(digest string, o *Offer) error {
+func (c cache) writeOffer(digest string, o *RawOffer) error {
 	return c.writeFile(c.offerFile(digest), encodeOffer(o, digest))
 }
 
@@ -232,7 +232,7 @@ func (c cache) pruneFiles() error {
 // encodeOffer lays out a file: the magic, the SHA-256 of the rest, then the
 // digest and the members of the offer, each behind its length. Definitions
 // stay the very bytes that the child sent, which need not be good JSON.
-func encodeOffer(o *Offer, digest string) []byte {
+func encodeOffer(o *RawOffer, digest string) []byte {
 	var body []byte
 	put := func(b []byte) { body = append(binary.AppendUvarint(body, uint64(len(b))), b...) }
 	for _, s := range []string{digest, o.ServerName, o.ServerVersion, o.Protocol, o.Proposed, o.Instructions} {
@@ -258,7 +258,7 @@ func encodeOffer(o *Offer, digest string) []byte {
 var errDamaged = errors.New("it is damaged")
 
 // decodeOffer reads a file. Everything in it is bounded by its length.
-func decodeOffer(raw []byte, digest string) (*Offer, error) {
+func decodeOffer(raw []byte, digest string) (*RawOffer, error) {
 	body, ok := bytes.CutPrefix(raw, []byte(Format))
 	if !ok {
 		return nil, errors.New("it is of another format")
@@ -285,7 +285,7 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 		return b
 	}
 	kept := string(take())
-	o := &Offer{ServerName: string(take()), ServerVersion: string(take()), Protocol: string(take()), Proposed: string(take()), Instructions: string(take())}
+	o := &RawOffer{ServerName: string(take()), ServerVersion: string(take()), Protocol: string(take()), Proposed: string(take()), Instructions: string(take())}
 	if o.Capabilities = take(); len(o.Capabilities) == 0 {
 		o.Capabilities = nil
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-func someOffer(tools ...string) *Offer {
-	o := &Offer{ServerName: "kid", ServerVersion: "1", Protocol: "2025-11-25", Instructions: "Be kind.", Capabilities: []byte(`{"tools":{}}`), ServerInfo: []byte(`{"name":"kid"}`)}
+func someOffer(tools ...string) *RawOffer {
+	o := &RawOffer{ServerName: "kid", ServerVersion: "1", Protocol: "2025-11-25", Instructions: "Be kind.", Capabilities: []byte(`{"tools":{}}`), ServerInfo: []byte(`{"name":"kid"}`)}
 	for _, t := range tools {
 		o.Entries[Tools] = append(o.Entries[Tools], []byte(t))
 	}
@@ -34,7 +34,7 @@ const someDigest = "00ff"
 func TestCacheKeepsTheBytes(t *testing.T) {
 	t.Parallel()
 	c, log := testCache(t)
-	for _, o := range []*Offer{
+	for _, o := range []*RawOffer{
 		someOffer(`{"name":"a","x":1.0}`, "{\"name\":\"\xff\\ud800\"}", "", "null"),
 		someOffer(),
 		{Entries: Entries{Tools: {[]byte("7")}}, unread: 1 << Prompts},

@@ -44,8 +44,8 @@ type Definitions struct {
 type serverDefinitions struct {
 	mu     sync.Mutex
 	loaded bool
-	last   *Offer            // compared last
-	first  *Offer            // the first ever; Tools has none of it yet
+	last   *RawOffer         // compared last
+	first  *RawOffer         // the first ever; Tools has none of it yet
 	news   bool              // the file is not what is known
 	Raw    string            `json:"raw"`   // the digest of all tools, byte for byte, that were compared last
 	Tools  map[string][]form `json:"tools"` // the latest first
@@ -79,7 +79,7 @@ var definedParts = []string{"title", "description", "inputSchema", "outputSchema
 
 // Compare returns the tools that an offer defines as they never were before. entry
 // is the name of the server, and what it starts or reaches. Keep writes down what is new.
-func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
+func (d *Definitions) Compare(entry []string, o *RawOffer) []Redefinition {
 	key := definitionsKey(entry)
 	e := d.definitionsOf(key)
 	e.mu.Lock()
@@ -148,7 +148,7 @@ func digestOf[T ~[]byte](texts []T) string {
 }
 
 // compareOffer takes in how an offer defines its tools.
-func (d *serverDefinitions) compareOffer(o *Offer) (changed []Redefinition) {
+func (d *serverDefinitions) compareOffer(o *RawOffer) (changed []Redefinition) {
 	seen := map[string]bool{}
 	for _, raw := range o.Entries[Tools] {
 		name, ok := jsonrpc.GetString(raw, "name")

@@ -1,7 +1,7 @@
 // Package offers knows what child servers offer: it reads their lists, remembers what was offered last, and
 // notices tools that are defined again.
 //
-// An [Offer] is immutable and holds the bytes that the child sent. [Read] asks for the lists of a child over its
+// A [RawOffer] is immutable and holds the bytes that the child sent. [Read] asks for the lists of a child over its
 // [link.ChildConnection], all pages, within bounds; an odd entry is for who uses it. A list that fails, or is not answered,
 // spoils no other and holds none up for long: the offer reports which they are, and who asked asks again.
 //

@@ -94,7 +94,7 @@ const AllLists Lists = 1<<len(lists) - 1
 
 // Unannounced returns the lists of an offer of whose changes no notification tells, and for how long they may be kept by
 // what the child said; 0, 0 if it has none.
-func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
+func Unannounced(o *RawOffer) (which Lists, fresh time.Duration) {
 	for i := range lists {
 		if lists[i].Extension && lists[i].IsDeclared(o.Capabilities) {
 			which |= 1 << i
@@ -106,7 +106,7 @@ func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 
 // Quiet returns the lists that an offer has, and of whose changes the child does not tell. A
 // list counts while the child has not said that it may be kept: lives are the lives of now.
-func Quiet(o *Offer, lives *Lives) (which Lists) {
+func Quiet(o *RawOffer, lives *Lives) (which Lists) {
 	for i := range lists {
 		life := lives.Lists[i]
 		if lists[i].IsDeclared(o.Capabilities) && !lists[i].IsAnnounced(o.Capabilities) && time.Since(life.At) >= life.Fresh {
@@ -173,7 +173,7 @@ func readAll(ctx context.Context, conn link.ChildConnection, asked func(i int) b
 // Read returns a copy of base in which the lists that which picks are read again. A list that fails, or of which the child does
 // not answer a page, stays as it was in base, if it was there, and a note says so; Failed reports which. Read fails only if the
 // child has ended, if it answers nothing, or if it asks for a login.
-func Read(ctx context.Context, conn link.ChildConnection, base *Offer, which Lists) (*Offer, error) {
+func Read(ctx context.Context, conn link.ChildConnection, base *RawOffer, which Lists) (*RawOffer, error) {
 	o := *base
 	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].IsDeclared(base.Capabilities) }
 	ctx, end := context.WithCancel(ctx)
@@ -233,7 +233,7 @@ const undeclaredTime = 2 * time.Second
 
 // WithUndeclared returns base with the lists that the child has if it declares none: some servers declare nothing and answer all the same. What
 // it does not answer it does not have.
-func WithUndeclared(ctx context.Context, conn link.ChildConnection, base *Offer) *Offer {
+func WithUndeclared(ctx context.Context, conn link.ChildConnection, base *RawOffer) *RawOffer {
 	for i := range lists {
 		if lists[i].IsDeclared(base.Capabilities) {
 			return base

@@ -59,7 +59,7 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pages{all: tc.all}
-			o, err := Read(t.Context(), p, &Offer{Capabilities: []byte(`{"tools":{}}`)}, 1)
+			o, err := Read(t.Context(), p, &RawOffer{Capabilities: []byte(`{"tools":{}}`)}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func TestListsThatAreNotDeclared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				base, a, began := &Offer{Capabilities: []byte(tc.declares)}, &answers{by: some, silent: tc.silent}, time.Now()
+				base, a, began := &RawOffer{Capabilities: []byte(tc.declares)}, &answers{by: some, silent: tc.silent}, time.Now()
 				o := WithUndeclared(t.Context(), a, base)
 				slices.Sort(a.asked)
 				if got := strings.Join(a.asked, " "); string(o.Capabilities) != tc.has || got != tc.asked || string(base.Capabilities) != tc.declares {
@@ -152,7 +152,7 @@ func TestEmptyCursor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pages{all: tc.all}
-			o, err := Read(t.Context(), p, &Offer{Capabilities: []byte(`{"tools":{}}`)}, 1)
+			o, err := Read(t.Context(), p, &RawOffer{Capabilities: []byte(`{"tools":{}}`)}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestSkillsAreAList(t *testing.T) {
 		`{"tools":{}}`: 0,
 	} {
 		e := &endless{nil, map[string]int{}}
-		o, err := Read(t.Context(), e, &Offer{Capabilities: []byte(caps)}, AllLists&^1)
+		o, err := Read(t.Context(), e, &RawOffer{Capabilities: []byte(caps)}, AllLists&^1)
 		if err != nil || len(o.Entries[Skills]) != want || e.asked["skills/list"] != want {
 			t.Errorf("%s: %d after %d pages, %v", caps, len(o.Entries[Skills]), e.asked["skills/list"], err)
 		}
@@ -220,7 +220,7 @@ func (r refuses) Call(_ context.Context, method string, _ ...[]byte) (*jsonrpc.R
 func TestALoginIsNotOfAList(t *testing.T) {
 	t.Parallel()
 	for _, asks := range []bool{true, false} {
-		o, err := Read(t.Context(), refuses{with: link.StatusError{Code: http.StatusUnauthorized, LogIn: asks}}, &Offer{Capabilities: []byte(`{"tools":{},"prompts":{}}`)}, AllLists)
+		o, err := Read(t.Context(), refuses{with: link.StatusError{Code: http.StatusUnauthorized, LogIn: asks}}, &RawOffer{Capabilities: []byte(`{"tools":{},"prompts":{}}`)}, AllLists)
 		if link.AsksForLogin(err) != asks || !asks && (err != nil || len(o.Entries[Prompts]) != 1) {
 			t.Errorf("asks for a login %v: %+v, %v", asks, o, err)
 		}

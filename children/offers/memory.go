@@ -8,7 +8,7 @@ import (
 )
 
 // A Memory is what children offered last: in this run of the hub, else in an
-// earlier one. The same bytes are the same *Offer for everybody.
+// earlier one. The same bytes are the same *RawOffer for everybody.
 type Memory struct {
 	files cache
 
@@ -32,13 +32,13 @@ const (
 
 type remembered struct {
 	digest    string
-	offer     *Offer
+	offer     *RawOffer
 	unwritten bool // the file for the digest does not hold it
 }
 
 // Recall returns what was offered last under a name and a digest, nil if that is
 // not known. It reads at most one file.
-func (m *Memory) Recall(name, digest string) *Offer {
+func (m *Memory) Recall(name, digest string) *RawOffer {
 	if digest == "" {
 		return nil
 	}
@@ -59,14 +59,14 @@ func (m *Memory) Recall(name, digest string) *Offer {
 	return o
 }
 
-func (m *Memory) getOffer(name, digest string) *Offer {
+func (m *Memory) getOffer(name, digest string) *RawOffer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.findOffer(name, digest)
 }
 
 // findOffer expects the caller to hold mu.
-func (m *Memory) findOffer(name, digest string) *Offer {
+func (m *Memory) findOffer(name, digest string) *RawOffer {
 	for _, now := range m.known[name] {
 		if now.digest == digest {
 			return now.offer
@@ -77,7 +77,7 @@ func (m *Memory) findOffer(name, digest string) *Offer {
 
 // findSame returns the offer of a name that holds the same bytes: most servers offer the same with all roots.
 // It is for callers that hold mu.
-func (m *Memory) findSame(name string, o *Offer) *Offer {
+func (m *Memory) findSame(name string, o *RawOffer) *RawOffer {
 	for _, now := range m.known[name] {
 		if now.offer.Equal(o) {
 			return now.offer
@@ -90,7 +90,7 @@ func (m *Memory) findSame(name string, o *Offer) *Offer {
 func (m *Memory) putOffer(name string, r remembered) {
 	others := slices.DeleteFunc(m.known[name], func(o remembered) bool { return o.digest == r.digest })
 	all := append([]remembered{r}, others[:min(len(others), maxRemembered-1)]...)
-	counted, bytes := map[*Offer]bool{}, 0
+	counted, bytes := map[*RawOffer]bool{}, 0
 	for i, now := range all {
 		if !counted[now.offer] {
 			counted[now.offer] = true
@@ -105,7 +105,7 @@ func (m *Memory) putOffer(name string, r remembered) {
 }
 
 // Agree returns the one offer with these bytes, which all instances share. The next Recall returns it.
-func (m *Memory) Agree(name, digest string, o *Offer) *Offer {
+func (m *Memory) Agree(name, digest string, o *RawOffer) *RawOffer {
 	if digest == "" {
 		return o
 	}

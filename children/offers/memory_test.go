@@ -10,7 +10,7 @@ import (
 )
 
 // offerOf returns an offer with one entry of so many bytes.
-func offerOf(name string, bytes int) *Offer {
+func offerOf(name string, bytes int) *RawOffer {
 	o := someOffer(`{"description":"` + strings.Repeat("x", bytes) + `"}`)
 	o.ServerName = name
 	return o

@@ -11,8 +11,8 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// An Offer is what a child offers: immutable, raw, in the child's order.
-type Offer struct {
+// A RawOffer is what a child offers: immutable, raw, in the child's order.
+type RawOffer struct {
 	ServerName    string
 	ServerVersion string
 	Protocol      string  // the version agreed on
@@ -90,27 +90,27 @@ func LifeOf(result []byte) Life {
 }
 
 // IsModern reports whether the offer was made in the era without a handshake.
-func (o *Offer) IsModern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
+func (o *RawOffer) IsModern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
 
 // IsWhole reports whether every list was had whole, or cut by the child's own doing.
-func (o *Offer) IsWhole() bool { return o.cut == 0 }
+func (o *RawOffer) IsWhole() bool { return o.cut == 0 }
 
 // FailedLists returns the lists that could not be read. Their entries are the entries of an earlier time, or none.
-func (o *Offer) FailedLists() Lists { return o.failed }
+func (o *RawOffer) FailedLists() Lists { return o.failed }
 
 // Lacks reports whether the list of a ListKind could not be read.
-func (o *Offer) Lacks(k ListKind) bool { return o.failed&(1<<k) != 0 }
+func (o *RawOffer) Lacks(k ListKind) bool { return o.failed&(1<<k) != 0 }
 
 // Manner returns how the child is spoken to and what it is able to do, without any text that a model reads.
-func (o *Offer) Manner() *Offer {
-	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both, Capabilities: o.Capabilities}
+func (o *RawOffer) Manner() *RawOffer {
+	return &RawOffer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both, Capabilities: o.Capabilities}
 }
 
 // IsUnread reports whether the list of a ListKind could not be read, or is not known to the child that declares it: it may have what is not listed.
-func (o *Offer) IsUnread(k ListKind) bool { return o.unread&(1<<k) != 0 }
+func (o *RawOffer) IsUnread(k ListKind) bool { return o.unread&(1<<k) != 0 }
 
 // Filled returns the offer with the entries of another one instead of lists that could not be read.
-func (o *Offer) Filled(from *Offer) *Offer {
+func (o *RawOffer) Filled(from *RawOffer) *RawOffer {
 	if o.failed == 0 || from == nil {
 		return o
 	}
@@ -125,14 +125,14 @@ func (o *Offer) Filled(from *Offer) *Offer {
 
 // Equal reports whether two offers hold the same bytes. How long they may be
 // kept is no part of that: it may be what is left of some time.
-func (o *Offer) Equal(p *Offer) bool {
+func (o *RawOffer) Equal(p *RawOffer) bool {
 	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol && o.Proposed == p.Proposed &&
 		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && o.unread == p.unread && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
 		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }
 
 // memorySize returns about how many bytes an offer takes in memory.
-func (o *Offer) memorySize() int {
+func (o *RawOffer) memorySize() int {
 	n := len(o.Instructions) + len(o.Capabilities) + len(o.ServerInfo)
 	for _, list := range o.Entries {
 		for _, entry := range list {
@@ -143,7 +143,7 @@ func (o *Offer) memorySize() int {
 }
 
 // HasTool reports whether an offer lists a tool.
-func (o *Offer) HasTool(name string) bool {
+func (o *RawOffer) HasTool(name string) bool {
 	return slices.ContainsFunc(o.Entries[Tools], func(raw []byte) bool {
 		n, ok := jsonrpc.GetString(raw, "name")
 		return ok && n == name

@@ -28,7 +28,7 @@ type Try struct {
 // Connect does the handshake, lists what the child offers and sees the first roots
 // applied, all within the start timeout. greeted is called when the handshake is over:
 // then the program is loaded, and what follows costs little.
-func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Offer, error) {
+func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.RawOffer, error) {
 	ctx, cancel := context.WithTimeoutCause(life, r.spec.StartTimeout, errStartTimeout)
 	defer cancel()
 	base, err := r.greetChild(ctx, try)
@@ -73,7 +73,7 @@ const firstListsTime = 5 * time.Second
 // firstLists reads what the child offers. If it refuses to list its tools it may not be
 // ready yet, and is asked again for a moment: clients do not look again at a server that had
 // no tools when they asked first. After that Follow goes on.
-func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer, error) {
+func (r *Run) firstLists(ctx context.Context, base *offers.RawOffer) (*offers.RawOffer, error) {
 	soon, end := context.WithTimeout(ctx, firstListsTime)
 	defer end()
 	offer, err := offers.Read(ctx, r.Connection(), base, offers.AllLists)
@@ -91,7 +91,7 @@ func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer
 
 // greetChild does the handshake, or finds out that the child has none. It notes the ChildConnection of
 // a child without a handshake.
-func (r *Run) greetChild(ctx context.Context, try Try) (*offers.Offer, error) {
+func (r *Run) greetChild(ctx context.Context, try Try) (*offers.RawOffer, error) {
 	m := modernlink.New(r.connection, modernlink.ConnectionOptions{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
 		Link: r.connection, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },

@@ -25,7 +25,7 @@ type levelSetter struct {
 
 // tellLevel sets the level if it differs from the one that the run was told last. It reads
 // the wanted level once it has its turn, so the last caller sets the newest level.
-func (l *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, o *offers.Offer) {
+func (l *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
 	if !offers.DeclaresCapability(o.Capabilities, "logging") || o.IsModern() { // which is told with each request
 		return
 	}
@@ -52,7 +52,7 @@ func (l *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, 
 }
 
 // tellAgain works like tellLevel for a child that started a new session and forgot the level.
-func (l *levelSetter) tellAgain(ctx context.Context, conn link.ChildConnection, o *offers.Offer) {
+func (l *levelSetter) tellAgain(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
 	if !l.takeTurn(ctx) {
 		return
 	}

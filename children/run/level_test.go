@@ -13,7 +13,7 @@ import (
 	"mcphub/children/spec"
 )
 
-var logs = &offers.Offer{Capabilities: []byte(`{"logging":{}}`)}
+var logs = &offers.RawOffer{Capabilities: []byte(`{"logging":{}}`)}
 
 // The child is told the level that its client wants, once.
 func TestLevel(t *testing.T) {
@@ -26,7 +26,7 @@ func TestLevel(t *testing.T) {
 		return answer, fails
 	}
 	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
-		tell := func(what, level string, o *offers.Offer, want string) {
+		tell := func(what, level string, o *offers.RawOffer, want string) {
 			t.Helper()
 			said = nil
 			k.wantsLevel(level)
@@ -41,8 +41,8 @@ func TestLevel(t *testing.T) {
 		}
 		const info, debug = `logging/setLevel {"level":"info"}`, `logging/setLevel {"level":"debug"}`
 		tell("no level", "", logs, "")
-		tell("no log", "info", &offers.Offer{Capabilities: []byte(`{}`)}, "")
-		tell("without a handshake it is told with each request", "info", &offers.Offer{Capabilities: logs.Capabilities, Protocol: "2026-07-28"}, "")
+		tell("no log", "info", &offers.RawOffer{Capabilities: []byte(`{}`)}, "")
+		tell("without a handshake it is told with each request", "info", &offers.RawOffer{Capabilities: logs.Capabilities, Protocol: "2026-07-28"}, "")
 		tell("a level", "info", logs, info)
 		tell("the same", "info", logs, "")
 		fails = errors.New("not now")

@@ -44,7 +44,7 @@ func (r *Run) Renewed() uint64 { return r.stale.sessions.Load() }
 
 // Follow reads a list again each time the child states that it has changed, and one that could not be read
 // after a while, until ctx ends. base is what it offered first. New offers come by Offers.
-func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
+func (r *Run) Follow(ctx context.Context, base *offers.RawOffer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	r.stale.noteRead()
@@ -122,7 +122,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 
 // readLists reads lists. What has failed before may take as long as a start, and is given up when
 // there is something else to read.
-func (r *Run) readLists(ctx context.Context, base *offers.Offer, which, failed offers.Lists) (*offers.Offer, error) {
+func (r *Run) readLists(ctx context.Context, base *offers.RawOffer, which, failed offers.Lists) (*offers.RawOffer, error) {
 	limit, again := r.spec.StartTimeout, which&^failed == 0
 	if !again && which&(1<<offers.Tools) == 0 {
 		limit = min(limit, aloneTime)
@@ -162,7 +162,7 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 }
 
 // deliverOffer delivers what was read, instead of what the instance has not taken yet.
-func (r *Run) deliverOffer(o *offers.Offer, now *listReading) {
+func (r *Run) deliverOffer(o *offers.RawOffer, now *listReading) {
 	u := Update{o, &r.stale, []*listReading{now}}
 	select {
 	case older := <-r.offers:

@@ -48,7 +48,7 @@ func newLister() *lister {
 }
 
 // follows lets a run follow the lists of a child.
-func follows(t *testing.T, base *offers.Offer, test func(t *testing.T, k *kid, l *lister)) {
+func follows(t *testing.T, base *offers.RawOffer, test func(t *testing.T, k *kid, l *lister)) {
 	t.Helper()
 	l := newLister()
 	bubble(t, options(spec.Spec{}), onWire(l.wire), func(t *testing.T, k *kid) {
@@ -79,7 +79,7 @@ func (l *lister) want(t *testing.T, what string, reads ...string) {
 	}
 }
 
-var announces = &offers.Offer{Capabilities: []byte(`{"tools":{"listChanged":true},"prompts":{"listChanged":true},"logging":{}}`)}
+var announces = &offers.RawOffer{Capabilities: []byte(`{"tools":{"listChanged":true},"prompts":{"listChanged":true},"logging":{}}`)}
 
 // A list is read again when the child says that it has changed, ten times a second at most, and that list alone.
 func TestListChangedIsFollowed(t *testing.T) {
@@ -93,7 +93,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 			synctest.Wait()
 		}
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 {
-			t.Errorf("%+v", o.Offer)
+			t.Errorf("%+v", o.RawOffer)
 		}
 		l.want(t, "at once", "0s tools/list")
 		time.Sleep(99 * time.Millisecond)
@@ -123,7 +123,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 		synctest.Wait()
 		contains(t, "the log", k.log.String(), "not now; it is asked for again")
 		if o := <-k.Offers(); !o.Lacks(offers.Tools) || !o.IsUnread(offers.Tools) || len(o.Notes) != 1 || o.Entries[offers.Tools] != nil { // people are told
-			t.Errorf("%+v", o.Offer)
+			t.Errorf("%+v", o.RawOffer)
 		}
 		time.Sleep(time.Second)
 		if len(k.Offers()) != 0 {
@@ -131,7 +131,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 		}
 		l.change(func() { l.err = nil })
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || o.Lacks(offers.Tools) || o.IsUnread(offers.Tools) { // the child says nothing more of it
-			t.Errorf("%+v", o.Offer)
+			t.Errorf("%+v", o.RawOffer)
 		}
 	})
 }
@@ -153,11 +153,11 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 		}
 		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
 		if o := <-k.Offers(); !o.Lacks(offers.Prompts) {
-			t.Errorf("%+v", o.Offer)
+			t.Errorf("%+v", o.RawOffer)
 		}
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Prompts) || o.Lacks(offers.Tools) || o.IsWhole() {
-			t.Errorf("%+v", o.Offer)
+			t.Errorf("%+v", o.RawOffer)
 		}
 		time.Sleep(10 * time.Minute)
 		l.change(func() {
@@ -168,7 +168,7 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			indexing = false
 		})
 		if o := <-k.Offers(); o.FailedLists() != 0 || !o.IsWhole() {
-			t.Errorf("%+v", o.Offer)
+			t.Errorf("%+v", o.RawOffer)
 		}
 		l.change(func() { l.reads = nil })
 		time.Sleep(time.Hour)
@@ -262,10 +262,10 @@ func TestListThatIsSlow(t *testing.T) {
 		began := time.Now()
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		if u := <-k.Offers(); time.Since(began) > time.Second || !u.Lacks(offers.Prompts) || !strings.Contains(strings.Join(u.Notes, " "), "prompts/list") {
-			t.Errorf("after %s: %+v", time.Since(began), u.Offer)
+			t.Errorf("after %s: %+v", time.Since(began), u.RawOffer)
 		}
 		if u := <-k.Offers(); time.Since(began) > time.Minute || u.FailedLists() != 0 || len(u.Entries[offers.Prompts]) != 1 || len(u.Notes) != 0 || !u.IsWhole() {
-			t.Errorf("after %s: %+v", time.Since(began), u.Offer)
+			t.Errorf("after %s: %+v", time.Since(began), u.RawOffer)
 		}
 		cancel()
 		<-done
@@ -306,7 +306,7 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 		mu.Unlock()
 		u := <-k.Offers()
 		if len(u.Entries[offers.Tools]) != 2 || u.FailedLists() != 0 || !u.IsWhole() {
-			t.Errorf("%+v", u.Offer)
+			t.Errorf("%+v", u.RawOffer)
 		}
 		u.MarkTaken()
 		mu.Lock()
@@ -314,7 +314,7 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 		mu.Unlock()
 		k.Refresh(1<<offers.Tools, 0)
 		if u := <-k.Offers(); len(u.Entries[offers.Tools]) != 2 || !u.Lacks(offers.Tools) {
-			t.Errorf("a part takes the place of the whole: %+v", u.Offer)
+			t.Errorf("a part takes the place of the whole: %+v", u.RawOffer)
 		}
 		cancel()
 		<-done
@@ -326,16 +326,16 @@ func TestListsThatExpire(t *testing.T) {
 	t.Parallel()
 	quiet := []byte(`{"tools":{}}`)
 	for name, tc := range map[string]struct {
-		base  offers.Offer
+		base  offers.RawOffer
 		next  string // of the first read on
 		after time.Duration
 		reads []string
 	}{
-		"a short time":         {offers.Offer{Capabilities: quiet, Fresh: time.Second}, `,"ttlMs":5000`, 150 * time.Second, []string{"1m0s tools/list", "2m0s tools/list"}},
-		"a long time, then":    {offers.Offer{Capabilities: quiet, Fresh: time.Second}, `,"ttlMs":3600000`, 2 * time.Hour, []string{"1m0s tools/list", "1h1m0s tools/list"}},
-		"no time":              {offers.Offer{Capabilities: quiet}, "", 100 * time.Hour, nil},
-		"changes are told of":  {offers.Offer{Capabilities: announces.Capabilities, Fresh: time.Second}, "", 100 * time.Hour, nil},
-		"a list without notes": {offers.Offer{Capabilities: []byte(`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`)}, "", 150 * time.Second, []string{"1m0s skills/list", "2m0s skills/list"}},
+		"a short time":         {offers.RawOffer{Capabilities: quiet, Fresh: time.Second}, `,"ttlMs":5000`, 150 * time.Second, []string{"1m0s tools/list", "2m0s tools/list"}},
+		"a long time, then":    {offers.RawOffer{Capabilities: quiet, Fresh: time.Second}, `,"ttlMs":3600000`, 2 * time.Hour, []string{"1m0s tools/list", "1h1m0s tools/list"}},
+		"no time":              {offers.RawOffer{Capabilities: quiet}, "", 100 * time.Hour, nil},
+		"changes are told of":  {offers.RawOffer{Capabilities: announces.Capabilities, Fresh: time.Second}, "", 100 * time.Hour, nil},
+		"a list without notes": {offers.RawOffer{Capabilities: []byte(`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`)}, "", 150 * time.Second, []string{"1m0s skills/list", "2m0s skills/list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			follows(t, &tc.base, func(t *testing.T, k *kid, l *lister) {
@@ -346,7 +346,7 @@ func TestListsThatExpire(t *testing.T) {
 		})
 	}
 	// Other lists that are read meanwhile do not put it off.
-	base := &offers.Offer{Capabilities: []byte(`{"tools":{"listChanged":true},"extensions":{"io.modelcontextprotocol/skills":{}}}`)}
+	base := &offers.RawOffer{Capabilities: []byte(`{"tools":{"listChanged":true},"extensions":{"io.modelcontextprotocol/skills":{}}}`)}
 	follows(t, base, func(t *testing.T, k *kid, l *lister) {
 		time.Sleep(40 * time.Second)
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))

@@ -197,7 +197,7 @@ func (r *Run) endedWithin(d time.Duration) bool { return worker.Within(r.ended, 
 
 // TellLevel sees to it that the child knows the level of the log that the Instance's
 // client wants. o is what the child offers. It returns within two seconds.
-func (r *Run) TellLevel(ctx context.Context, o *offers.Offer) {
+func (r *Run) TellLevel(ctx context.Context, o *offers.RawOffer) {
 	r.level.tellLevel(ctx, r.Connection(), o)
 }
 

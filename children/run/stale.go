@@ -115,7 +115,7 @@ func (s *staleLists) olderThan(which offers.Lists, than time.Duration) (old offe
 
 // An Update is what a child offers after its lists were read again.
 type Update struct {
-	*offers.Offer
+	*offers.RawOffer
 	stale *staleLists
 	reads []*listReading
 }

@@ -56,9 +56,9 @@ func toolsetFlag(cmd *cobra.Command, names *[]string, usage string) {
 }
 
 func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
-	entries := make([]rootsmgr.Entry, 0, len(paths))
+	entries := make([]rootsmgr.RootEntry, 0, len(paths))
 	for _, p := range paths {
-		entries = append(entries, rootsmgr.Entry{URI: p})
+		entries = append(entries, rootsmgr.RootEntry{URI: p})
 	}
 	return rootsmgr.NewSnapshot(guard.OS{}, 1, origin, entries)
 }

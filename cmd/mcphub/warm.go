@@ -98,7 +98,7 @@ func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []gua
 // startOnce starts every child, waits until it has listed what it offers or has failed, and ends it. It returns what became of each.
 func startOnce(ctx context.Context, cfg *hub.Config, roots []guard.Root) (became map[string]children.Status, started *startTimes, err error) {
 	defer service.Adopt(cfg.Log)()
-	started = &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}, offers: map[string]*offers.Offer{}}
+	started = &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}, offers: map[string]*offers.RawOffer{}}
 	options := children.SupervisorOptions{
 		Changed: started.noteChange, Request: refuseRequest, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
@@ -228,10 +228,10 @@ type startTimes struct {
 	mu     sync.Mutex
 	since  map[string]time.Time
 	took   map[string]time.Duration
-	offers map[string]*offers.Offer
+	offers map[string]*offers.RawOffer
 }
 
-func (s *startTimes) noteChange(st children.Status, offer *offers.Offer) {
+func (s *startTimes) noteChange(st children.Status, offer *offers.RawOffer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if offer != nil && st.State == children.Ready {
@@ -254,7 +254,7 @@ func (s *startTimes) startTime(name string) time.Duration {
 }
 
 // lastOffer returns what a child offered; nil if it has not listed it.
-func (s *startTimes) lastOffer(name string) *offers.Offer {
+func (s *startTimes) lastOffer(name string) *offers.RawOffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.offers[name]

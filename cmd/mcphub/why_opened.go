@@ -94,9 +94,9 @@ func (o *opened) confinementOf(s *spec.Spec, roots []string) *hints.Reader {
 		if len(o.held) > maxHeld {
 			clear(o.held)
 		}
-		entries := make([]rootsmgr.Entry, len(roots))
+		entries := make([]rootsmgr.RootEntry, len(roots))
 		for i, dir := range roots {
-			entries[i] = rootsmgr.Entry{URI: dir}
+			entries[i] = rootsmgr.RootEntry{URI: dir}
 		}
 		held = o.made.Hub.Host().Confinement(*s, rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries).Roots())
 		o.held[key] = held

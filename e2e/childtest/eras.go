@@ -37,7 +37,7 @@ func (a *audience) tellWaiters(f func()) {
 	a.change = make(chan struct{})
 }
 
-func (a *audience) noteChange(_ children.Status, o *offers.Offer) {
+func (a *audience) noteChange(_ children.Status, o *offers.RawOffer) {
 	if o != nil {
 		a.tellWaiters(func() { a.tools = len(o.Entries[offers.Tools]) })
 	}

@@ -7,7 +7,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// Client is a scripted rootsmgr.Source. Without a standing answer each question
+// Client is a scripted rootsmgr.RootsSource. Without a standing answer each question
 // waits until the test answers it, or until its context ends.
 type Client struct {
 	questions chan *Question
@@ -46,7 +46,7 @@ func (q *Question) Fail(err error) { q.answer <- reply{err: err} }
 func Page(uris ...string) rootsmgr.Page {
 	p := rootsmgr.Page{}
 	for _, u := range uris {
-		p.Entries = append(p.Entries, rootsmgr.Entry{URI: u})
+		p.Entries = append(p.Entries, rootsmgr.RootEntry{URI: u})
 	}
 	return p
 }
@@ -81,7 +81,7 @@ func (c *Client) Overlapped() bool {
 	return c.overlap
 }
 
-// ListRoots implements rootsmgr.Source.
+// ListRoots implements rootsmgr.RootsSource.
 func (c *Client) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
 	c.mu.Lock()
 	c.asked++
@@ -107,4 +107,4 @@ func (c *Client) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, e
 	}
 }
 
-var _ rootsmgr.Source = (*Client)(nil)
+var _ rootsmgr.RootsSource = (*Client)(nil)

@@ -11,7 +11,7 @@
 //
 // [Tree] makes one in a temporary directory. [NewFS] fakes one, under the path
 // rules of any platform, on a filesystem that may fold case and that can be
-// told to fail. [Client] is a rootsmgr.Source whose questions the test answers
+// told to fail. [Client] is a rootsmgr.RootsSource whose questions the test answers
 // one by one, or by a standing answer. [RandomTree] and [AttackTree] make the trees of which
 // several packages need the same.
 //

@@ -214,7 +214,7 @@ func inSession(t *testing.T, test func(s *session), change ...func(*validate.Con
 		if s.checker, err = validate.NewChecker(cfg); err != nil {
 			s.Fatal(err)
 		}
-		s.rootsView = rootsmgr.AnsweredView(rootsmgr.NewSnapshot(fs, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: "file:///root"}}), rootsmgr.NoRootsPolicy{})
+		s.rootsView = rootsmgr.AnsweredView(rootsmgr.NewSnapshot(fs, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: "file:///root"}}), rootsmgr.NoRootsPolicy{})
 		s.asker = &person{s: s, forms: make(chan []byte, 1000), says: always(no)}
 		s.q = New(fs, zerolog.Nop(), func() Rules {
 			return Rules{Timeout: time.Minute, Checker: s.checker, Revision: func(child string) (uint64, bool) {

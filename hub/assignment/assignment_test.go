@@ -43,10 +43,10 @@ func TestAssignmentsAreValues(t *testing.T) {
 
 func TestAwait(t *testing.T) {
 	t.Parallel()
-	given := func(now State) bool { return now.Given && now.Grants >= 2 }
+	given := func(now DeliveredRoots) bool { return now.Given && now.Grants >= 2 }
 	t.Run("nothing counts as given before it is", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, start := NewDelivery(), time.Now()
+			s, start := NewRootsDelivery(), time.Now()
 			if err := s.Await(t.Context(), time.Second, given); err != nil || time.Since(start) != time.Second {
 				t.Errorf("%v after %v", err, time.Since(start))
 			}
@@ -54,16 +54,16 @@ func TestAwait(t *testing.T) {
 	})
 	t.Run("older grants do not end it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, done := NewDelivery(), make(chan error, 1)
+			s, done := NewRootsDelivery(), make(chan error, 1)
 			go func() { done <- s.Await(t.Context(), -1, given) }()
-			s.Set(State{Given: true, Grants: 1})
+			s.Set(DeliveredRoots{Given: true, Grants: 1})
 			synctest.Wait()
 			select {
 			case <-done:
 				t.Fatal("it ended with older grants")
 			default:
 			}
-			s.Set(State{Given: true, Grants: 2})
+			s.Set(DeliveredRoots{Given: true, Grants: 2})
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
@@ -73,7 +73,7 @@ func TestAwait(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("gone")
 		cancel(why)
-		if err := NewDelivery().Await(ctx, -1, given); !errors.Is(err, why) {
+		if err := NewRootsDelivery().Await(ctx, -1, given); !errors.Is(err, why) {
 			t.Error(err)
 		}
 	})
@@ -81,7 +81,7 @@ func TestAwait(t *testing.T) {
 
 func TestBring(t *testing.T) {
 	t.Parallel()
-	s := NewDelivery()
+	s := NewRootsDelivery()
 	if !s.GivenFromCalls("kid") {
 		t.Error("a child for which nothing was brought waits for it")
 	}
@@ -103,11 +103,11 @@ func TestBring(t *testing.T) {
 	if b, ok := s.FromCalls("kid"); !ok || b.Set != "b" || b.Number != second || s.LastFromCalls() != second {
 		t.Errorf("brought %v, the last is %d", b, s.LastFromCalls())
 	}
-	s.Set(State{Given: true, FromCalls: first})
+	s.Set(DeliveredRoots{Given: true, FromCalls: first})
 	if s.GivenFromCalls("kid") {
 		t.Error("the roots before count as these")
 	}
-	s.Set(State{Given: true, FromCalls: second})
+	s.Set(DeliveredRoots{Given: true, FromCalls: second})
 	if !s.GivenFromCalls("kid") {
 		t.Error("the roots were given and do not count")
 	}

@@ -14,49 +14,53 @@ import (
 // AwaitServed waits until the children have been given the roots of a view, or
 // newer ones. Where limit ends first, as it does for a client that never said that it
 // is initialized, the hub alone judges.
-func (m *Member[S]) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
-	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.covers(rootsView) })
+func (m *AssignedSession[S]) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
+	return m.awaitGiven(ctx, max(limit, 0), func(now DeliveredRoots) bool { return now.covers(rootsView) })
 }
 
 // HasServed reports whether AwaitServed would not wait.
-func (m *Member[S]) HasServed(rootsView rootsmgr.RootsView) bool {
+func (m *AssignedSession[S]) HasServed(rootsView rootsmgr.RootsView) bool {
 	now, _ := m.served.Now()
 	return now.covers(rootsView) && m.isCurrent(now)
 }
 
-func (s State) covers(rootsView rootsmgr.RootsView) bool { return s.Given && s.Roots.Covers(rootsView) }
+func (s DeliveredRoots) covers(rootsView rootsmgr.RootsView) bool {
+	return s.Given && s.Roots.Covers(rootsView)
+}
 
-func (m *Member[S]) isCurrent(now State) bool {
+func (m *AssignedSession[S]) isCurrent(now DeliveredRoots) bool {
 	return now.Configuration == m.Offering.Configuration().Number
 }
 
 // awaitGiven waits until the children were given what enough looks for, by the
 // configuration that the session goes by now: a call is judged by its policy, and
 // the directories of that are served too.
-func (m *Member[S]) awaitGiven(ctx context.Context, limit time.Duration, enough func(State) bool) error {
-	return m.served.Await(ctx, limit, func(now State) bool {
+func (m *AssignedSession[S]) awaitGiven(ctx context.Context, limit time.Duration, enough func(DeliveredRoots) bool) error {
+	return m.served.Await(ctx, limit, func(now DeliveredRoots) bool {
 		return enough(now) && m.isCurrent(now)
 	})
 }
 
 // AwaitGrants waits until the children have been given what people have granted up to a
 // version, at most as long as limit.
-func (m *Member[S]) AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error {
-	return m.awaitGiven(ctx, limit, func(now State) bool { return now.Grants >= version })
+func (m *AssignedSession[S]) AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error {
+	return m.awaitGiven(ctx, limit, func(now DeliveredRoots) bool { return now.Grants >= version })
 }
 
 // FromCalls returns what a child was last to be served that came with calls.
-func (m *Member[S]) FromCalls(child string) (CallRoots, bool) { return m.served.FromCalls(child) }
+func (m *AssignedSession[S]) FromCalls(child string) (CallRoots, bool) {
+	return m.served.FromCalls(child)
+}
 
 // ServeFromCall has Run give a child roots that came with a call, and
 // waits until it has. Acquire waits until the child has applied them.
-func (m *Member[S]) ServeFromCall(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
+func (m *AssignedSession[S]) ServeFromCall(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
 	number := m.served.Request(child, set, rootsView)
-	return m.awaitGiven(ctx, -1, func(now State) bool { return now.FromCalls >= number })
+	return m.awaitGiven(ctx, -1, func(now DeliveredRoots) bool { return now.FromCalls >= number })
 }
 
 // fromCalls returns what a child is to be served that came with calls, if anything.
-func (m *Member[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
+func (m *AssignedSession[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
 	if c.Spec.Share == spec.ShareAll {
 		return CallRoots{}, false
 	}
@@ -65,7 +69,7 @@ func (m *Member[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
 
 // RootsGiven reports whether a child is served the roots that came with calls: those
 // of another call may be on their way to it.
-func (m *Member[S]) RootsGiven(child string) bool {
+func (m *AssignedSession[S]) RootsGiven(child string) bool {
 	if !m.PerRequest {
 		if !m.Roots.HasCallRoots() {
 			return true
@@ -78,7 +82,7 @@ func (m *Member[S]) RootsGiven(child string) bool {
 }
 
 // AwaitRootsGiven waits until that is so.
-func (m *Member[S]) AwaitRootsGiven(ctx context.Context, child string) {
+func (m *AssignedSession[S]) AwaitRootsGiven(ctx context.Context, child string) {
 	for {
 		news := m.Roots.Updates()
 		_, again := m.served.Now()

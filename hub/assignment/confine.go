@@ -15,7 +15,7 @@ import (
 
 // RootsAreCurrent reports whether the children have been given the roots that the client has
 // announced last.
-func (m *Member[S]) RootsAreCurrent() bool {
+func (m *AssignedSession[S]) RootsAreCurrent() bool {
 	rootsView, ok := m.Roots.TryAwait()
 	now, _ := m.served.Now()
 	return ok && now.Given && now.Roots.Covers(rootsView) && now.Configuration == m.Current.InForce().Number
@@ -23,7 +23,7 @@ func (m *Member[S]) RootsAreCurrent() bool {
 
 // boundaryOf returns what the kernel is to hold a child to that is served roots from a
 // view: the boundary by which its calls are judged. roots are what it is served.
-func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView, roots []guard.Root) sandbox.Boundary {
+func (m *AssignedSession[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView, roots []guard.Root) sandbox.Boundary {
 	switch {
 	case c.Spec.Share == spec.ShareAll:
 		return conf.CommonBoundary(c)
@@ -49,7 +49,7 @@ const againAfter = 5 * time.Second
 // recordWritable puts on record the places that a child may write from now on: in the boundary of its
 // calls, also if the kernel does not hold it to that, and in what the kernel opens beyond.
 // The boundary that it returns bars the child if that cannot be.
-func (m *Member[S]) recordWritable(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
+func (m *AssignedSession[S]) recordWritable(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
 	if m.table.RecordWritable == nil {
 		return boundary
 	}
@@ -76,7 +76,7 @@ func (m *Member[S]) recordWritable(c *configuration.Child, boundary sandbox.Boun
 
 // retryTimer returns when to serve the roots again because not all could be put on record; nil:
 // never.
-func (m *Member[S]) retryTimer() <-chan time.Time {
+func (m *AssignedSession[S]) retryTimer() <-chan time.Time {
 	if !m.barred {
 		return nil
 	}

@@ -10,12 +10,12 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A State describes what the children of a session were given last. The zero
+// A DeliveredRoots describes what the children of a session were given last. The zero
 // value is for a session whose children were given nothing yet.
-type State struct {
+type DeliveredRoots struct {
 	Given         bool
 	Configuration uint64 // number of the one that they were given it by
-	Roots         rootsmgr.Mark
+	Roots         rootsmgr.RootsMark
 	Grants        uint64 // version of what people have granted
 	FromCalls     uint64 // of what came with calls the last; see CallRoots.Number
 }
@@ -27,10 +27,10 @@ type CallRoots struct {
 	Number    uint64 // counts what came with calls
 }
 
-// Delivery describes which roots the children of one session were given. The
+// RootsDelivery describes which roots the children of one session were given. The
 // session's goroutine for that calls Set; all methods may be called by any
 // goroutine.
-type Delivery struct {
+type RootsDelivery struct {
 	wanted chan struct{} // capacity 1
 	given  atomic.Pointer[deliveredState]
 
@@ -41,36 +41,36 @@ type Delivery struct {
 
 // deliveredState is what the children were given last. next is closed when another takes its place.
 type deliveredState struct {
-	State
+	DeliveredRoots
 	next chan struct{}
 }
 
-// NewDelivery returns a Delivery to children that were given nothing.
-func NewDelivery() *Delivery {
-	s := &Delivery{wanted: make(chan struct{}, 1)}
+// NewRootsDelivery returns a RootsDelivery to children that were given nothing.
+func NewRootsDelivery() *RootsDelivery {
+	s := &RootsDelivery{wanted: make(chan struct{}, 1)}
 	s.given.Store(&deliveredState{next: make(chan struct{})})
 	return s
 }
 
 // Wanted holds a token while roots that came with a call are to be given.
-func (d *Delivery) Wanted() <-chan struct{} { return d.wanted }
+func (d *RootsDelivery) Wanted() <-chan struct{} { return d.wanted }
 
 // Set reports what the children have been given now.
-func (d *Delivery) Set(now State) {
+func (d *RootsDelivery) Set(now DeliveredRoots) {
 	close(d.given.Swap(&deliveredState{now, make(chan struct{})}).next)
 }
 
 // Now returns what the children were given last. next is closed when they have
 // been given something else.
-func (d *Delivery) Now() (now State, next <-chan struct{}) {
+func (d *RootsDelivery) Now() (now DeliveredRoots, next <-chan struct{}) {
 	last := d.given.Load()
-	return last.State, last.next
+	return last.DeliveredRoots, last.next
 }
 
 // Await waits until enough accepts what the children were given, or until limit has
 // passed, which is no error. A negative limit has no end. Being given roots is not
 // having applied them: a child's lease waits for that.
-func (d *Delivery) Await(ctx context.Context, limit time.Duration, enough func(State) bool) error {
+func (d *RootsDelivery) Await(ctx context.Context, limit time.Duration, enough func(DeliveredRoots) bool) error {
 	var over <-chan time.Time
 	for {
 		now, next := d.Now()
@@ -93,8 +93,8 @@ func (d *Delivery) Await(ctx context.Context, limit time.Duration, enough func(S
 }
 
 // Request asks that a child be given the roots that came with a call. They are given
-// once State.FromCalls has reached the number.
-func (d *Delivery) Request(child, set string, rootsView rootsmgr.RootsView) (number uint64) {
+// once DeliveredRoots.FromCalls has reached the number.
+func (d *RootsDelivery) Request(child, set string, rootsView rootsmgr.RootsView) (number uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if last, ok := d.fromCalls[child]; ok && last.Set == set {
@@ -111,7 +111,7 @@ func (d *Delivery) Request(child, set string, rootsView rootsmgr.RootsView) (num
 
 // FromCalls returns what came with calls last for a child; false if
 // nothing did.
-func (d *Delivery) FromCalls(child string) (CallRoots, bool) {
+func (d *RootsDelivery) FromCalls(child string) (CallRoots, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b, ok := d.fromCalls[child]
@@ -120,14 +120,14 @@ func (d *Delivery) FromCalls(child string) (CallRoots, bool) {
 
 // GivenFromCalls reports whether a child was given the roots that came with calls last for
 // it, if any.
-func (d *Delivery) GivenFromCalls(child string) bool {
+func (d *RootsDelivery) GivenFromCalls(child string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.given.Load().FromCalls >= d.fromCalls[child].Number
 }
 
 // LastFromCalls returns the Number of the newest roots that came with calls for any child.
-func (d *Delivery) LastFromCalls() uint64 {
+func (d *RootsDelivery) LastFromCalls() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.count

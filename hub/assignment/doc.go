@@ -17,13 +17,13 @@
 //
 // A [Table] has one mutex. Under it stand which sessions there are, which instance
 // serves which of them, and what each instance said last; a reload replaces the configuration under it too.
-// [Member.Run] is the one goroutine of a session that assigns it to instances and gives
-// them roots. It tells [Delivery] afterwards; calls wait there until their roots were
+// [AssignedSession.Run] is the one goroutine of a session that assigns it to instances and gives
+// them roots. It tells [RootsDelivery] afterwards; calls wait there until their roots were
 // given. An [Assignments] is an immutable value, so one load of it gives answers that
 // belong together.
 //
 // # What it refuses to do
 //
-// It judges nothing and asks no client. Nothing counts as given before [Delivery.Set] says so. Its
+// It judges nothing and asks no client. Nothing counts as given before [RootsDelivery.Set] says so. Its
 // goroutines are the goroutines of its callers.
 package assignment

@@ -13,7 +13,7 @@ import (
 
 // TryAcquire returns the right to call a child as conf describes it if that takes
 // no waiting; nil if it does.
-func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
+func (m *AssignedSession[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
 	c := conf.Child(name)
 	at, _ := m.assigned.Load().Lookup(name)
 	if c == nil || at.Revision != c.Spec.Revision || conf.IsDenied(name) {
@@ -32,7 +32,7 @@ func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *
 
 // awaitAssignment returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Configuration, name string) (spec.Key, error) {
+func (m *AssignedSession[S]) awaitAssignment(ctx context.Context, conf *configuration.Configuration, name string) (spec.Key, error) {
 	c := conf.Child(name)
 	if conf.IsDenied(name) {
 		return spec.Key{}, &run.UnavailableError{Child: name, Reason: "the policy of hub.json denies all of it here, and it is not started"}
@@ -66,7 +66,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 // Acquire waits for the right to call a child as conf describes it, within its time
 // to start. If the session moves meanwhile, it is that to call the instance it
 // moved to. The error is ErrSuperseded if a reload has replaced the child.
-func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
+func (m *AssignedSession[S]) Acquire(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
 	c := conf.Child(name)
 	if c == nil {
 		return nil, configuration.ErrSuperseded
@@ -84,7 +84,7 @@ func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configurati
 	return lease, nil
 }
 
-func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
+func (m *AssignedSession[S]) acquireAssigned(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, conf.StartLimit(name))
 	defer cancel()
 	for {
@@ -114,7 +114,7 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Con
 // Plan returns where a child would work that does not run, and with which roots; false
 // if it runs, or that cannot be told. With a view it reports that of any child that was
 // given the roots of the view.
-func (m *Member[S]) Plan(conf *configuration.Configuration, child string, rootsView *rootsmgr.RootsView) (cwd string, served []string, ok bool) {
+func (m *AssignedSession[S]) Plan(conf *configuration.Configuration, child string, rootsView *rootsmgr.RootsView) (cwd string, served []string, ok bool) {
 	c := conf.Child(child)
 	at, assigned := m.assigned.Load().Lookup(child)
 	switch {

@@ -21,7 +21,7 @@ import (
 // before the first roots are known.
 const startAfter = time.Second
 
-// AssignedSessionOptions say whose a Member is.
+// AssignedSessionOptions say whose an AssignedSession is.
 type AssignedSessionOptions[S any] struct {
 	Session    S
 	ID         string
@@ -36,15 +36,15 @@ type AssignedSessionOptions[S any] struct {
 	Changed    func()                   // learns that something else is on offer; must not block
 }
 
-// A Member is one session, as instances are assigned to it. Its methods may be called by
+// An AssignedSession is one session, as instances are assigned to it. Its methods may be called by
 // any goroutine.
-type Member[S any] struct {
+type AssignedSession[S any] struct {
 	AssignedSessionOptions[S]
 	Roots *rootsmgr.Manager // set before Run
 
 	table    *Table[S]
 	assigned atomic.Pointer[Assignments] // stored under Table.mu
-	served   *Delivery
+	served   *RootsDelivery
 	wants    int           // see Table.SetLevel; guarded by Table.mu
 	barred   bool          // what a server may write could not be put on record; only Run uses it
 	yielded  chan struct{} // an instance has ended that another one stands in for
@@ -53,22 +53,22 @@ type Member[S any] struct {
 	modernFirst atomic.Bool
 }
 
-// NewMember makes the Member of a session, which no instance serves yet.
-func (t *Table[S]) NewMember(o AssignedSessionOptions[S]) *Member[S] {
-	m := &Member[S]{AssignedSessionOptions: o, table: t, served: NewDelivery(), yielded: make(chan struct{}, 1)}
+// NewAssignedSession makes the AssignedSession of a session, which no instance serves yet.
+func (t *Table[S]) NewAssignedSession(o AssignedSessionOptions[S]) *AssignedSession[S] {
+	m := &AssignedSession[S]{AssignedSessionOptions: o, table: t, served: NewRootsDelivery(), yielded: make(chan struct{}, 1)}
 	m.assigned.Store(None())
 	return m
 }
 
 // ModernFirst reports whether a child that has both eras is spoken to in that
 // of 2026-07-28. It is settled when the session starts.
-func (m *Member[S]) ModernFirst(first bool) { m.modernFirst.Store(first) }
+func (m *AssignedSession[S]) ModernFirst(first bool) { m.modernFirst.Store(first) }
 
-// Assigned returns which instances serve the session.
-func (m *Member[S]) Assigned() *Assignments { return m.assigned.Load() }
+// Assignments returns which instances serve the session.
+func (m *AssignedSession[S]) Assignments() *Assignments { return m.assigned.Load() }
 
 // replaceAssignment replaces one assignment; the caller holds Table.mu.
-func (m *Member[S]) replaceAssignment(to Assignment) {
+func (m *AssignedSession[S]) replaceAssignment(to Assignment) {
 	old := m.assigned.Load()
 	m.assigned.Store(old.With(to))
 	old.MarkReplaced()
@@ -76,7 +76,7 @@ func (m *Member[S]) replaceAssignment(to Assignment) {
 
 // noteChange takes in what is told about one instance. The
 // caller holds Table.mu.
-func (m *Member[S]) noteChange(st *children.Status, offer *catalog.Offer) {
+func (m *AssignedSession[S]) noteChange(st *children.Status, offer *catalog.Offer) {
 	at, assigned := m.assigned.Load().Lookup(st.Child)
 	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
@@ -99,11 +99,13 @@ func (m *Member[S]) noteChange(st *children.Status, offer *catalog.Offer) {
 
 // AwaitsList reports whether another instance has come to serve the session, which has not
 // listed its tools yet.
-func (m *Member[S]) AwaitsList(child string) bool { return m.assigned.Load().AwaitsList(child) }
+func (m *AssignedSession[S]) AwaitsList(child string) bool {
+	return m.assigned.Load().AwaitsList(child)
+}
 
 // KeyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in the session's.
-func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
+func (m *AssignedSession[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
 	k := spec.Key{Child: c.Spec.Name, Variant: c.Spec.Variant}
 	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
 		k.Era = spec.EraModern
@@ -129,7 +131,7 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 // RootsFor returns the roots that a child is served: the session's, and after
 // them the directories of the policy and of grants; but for a child that
 // serves everybody none of any one session.
-func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) []guard.Root {
+func (m *AssignedSession[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) []guard.Root {
 	if c.Spec.Share == spec.ShareAll {
 		return conf.CommonRoots()[c.Spec.Name]
 	}
@@ -139,18 +141,18 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 
 // Recall returns what a child offered last to a session for which the same was open as is by a view; nil if
 // that is not known. It starts nothing.
-func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.Offer {
+func (m *AssignedSession[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
 	roots := m.RootsFor(conf, c, rootsView)
 	return m.supervisorFor(c, m.boundaryOf(conf, c, rootsView, roots)).Recall(m.KeyFor(c, roots), roots)
 }
 
 // Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
-func (m *Member[S]) Manner(c *configuration.Child) *offers.Offer {
+func (m *AssignedSession[S]) Manner(c *configuration.Child) *offers.RawOffer {
 	return m.table.Supervisor.Manner(m.KeyFor(c, nil))
 }
 
 // supervisorFor returns the Supervisor for a child within a boundary. A server that all users share is listed once for all.
-func (m *Member[S]) supervisorFor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
+func (m *AssignedSession[S]) supervisorFor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
 	of := m.table.Supervisor.WithBoundary(boundary)
 	if c.Spec.Share == spec.ShareAll {
 		return of
@@ -159,7 +161,7 @@ func (m *Member[S]) supervisorFor(c *configuration.Child, boundary sandbox.Bound
 }
 
 // RecallAs works like Recall for an entry that is not in force yet.
-func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.Offer {
+func (m *AssignedSession[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
 	roots := m.RootsFor(conf, c, rootsView)
 	return m.supervisorFor(c, m.boundaryOf(conf, c, rootsView, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
 }
@@ -167,6 +169,6 @@ func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration
 // ByRoots reports whether the session's roots decide which process serves it:
 // then every call of the child has to know them, one without a path as well. A
 // stateless session has no roots of its own, so it has a process of its own.
-func (m *Member[S]) ByRoots(c *configuration.Child) bool {
+func (m *AssignedSession[S]) ByRoots(c *configuration.Child) bool {
 	return c.Spec.Share == spec.ShareRoots && !m.PerRequest
 }

@@ -18,7 +18,7 @@ import (
 // Run starts the children once their roots are known, or after a second the ones that need
 // none to start, and serves every later change down. It alone assigns the session to
 // instances and sets roots for it, so all that comes in order.
-func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
+func (m *AssignedSession[S]) Run(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-started:
 	case <-ctx.Done():
@@ -60,7 +60,7 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 // the stack of an idle session stays small.
 //
 //go:noinline
-func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+func (m *AssignedSession[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
 	conf := m.Current.AwaitInForce()
 	updates = m.Roots.Updates()
 	rootsView := m.Roots.RootsView()
@@ -71,12 +71,12 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 	fromCalls := m.served.LastFromCalls()
 	granted, grants := m.Approvals.Version()
 	m.serveChildren(conf, rootsView, first)
-	m.served.Set(State{Given: true, Configuration: conf.Number, Roots: rootsView.Mark(), Grants: granted, FromCalls: fromCalls})
+	m.served.Set(DeliveredRoots{Given: true, Configuration: conf.Number, Roots: rootsView.Mark(), Grants: granted, FromCalls: fromCalls})
 	return updates, grants, conf.Replaced()
 }
 
 // serveAll starts the children that serve everybody: their roots are known.
-func (m *Member[S]) serveAll() {
+func (m *AssignedSession[S]) serveAll() {
 	conf, looks := m.Current.AwaitInForce(), sandbox.NewLstatCache()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.IsDenied(c.Spec.Name) {
@@ -88,7 +88,7 @@ func (m *Member[S]) serveAll() {
 
 // prestartOwn starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
-func (m *Member[S]) prestartOwn() {
+func (m *AssignedSession[S]) prestartOwn() {
 	conf := m.Current.AwaitInForce()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.IsDenied(c.Spec.Name) {
@@ -103,7 +103,7 @@ func (m *Member[S]) prestartOwn() {
 
 // serveChildren has every child of conf that is not denied serve the session with the roots of a
 // view, and no other.
-func (m *Member[S]) serveChildren(conf *configuration.Configuration, rootsView rootsmgr.RootsView, first bool) {
+func (m *AssignedSession[S]) serveChildren(conf *configuration.Configuration, rootsView rootsmgr.RootsView, first bool) {
 	looks := sandbox.NewLstatCache() // those that start now need the same paths
 	for i := range conf.Children {
 		c := &conf.Children[i]
@@ -133,7 +133,7 @@ func (m *Member[S]) serveChildren(conf *configuration.Configuration, rootsView r
 
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
-func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, sup children.BoundedSupervisor, first, assumed bool) {
+func (m *AssignedSession[S]) serveChild(c *configuration.Child, roots []guard.Root, sup children.BoundedSupervisor, first, assumed bool) {
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Lookup(k.Child)
 	if assumed {
@@ -150,7 +150,7 @@ func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, sup c
 // attachTo moves the session to an instance: calls that look for it from now on go
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
-func (m *Member[S]) attachTo(c *configuration.Child, k spec.Key, start func()) {
+func (m *AssignedSession[S]) attachTo(c *configuration.Child, k spec.Key, start func()) {
 	old, assigned := m.assigned.Load().Lookup(k.Child)
 	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
 		start()

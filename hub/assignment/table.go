@@ -21,21 +21,21 @@ type Table[S any] struct {
 	current        *configuration.Current    // of the hub's own surroundings
 
 	mu      sync.Mutex
-	members map[string]*Member[S] // by id
-	holders map[spec.Key]map[*Member[S]]struct{}
+	members map[string]*AssignedSession[S] // by id
+	holders map[spec.Key]map[*AssignedSession[S]]struct{}
 	wanting map[spec.Key]map[int]int // of each instance how many of them want what; see SetLevel
-	known   map[spec.Key]instance
+	known   map[spec.Key]knownInstance
 }
 
-// An instance is the last that was told about one.
-type instance struct {
+// A knownInstance is the last that was told about an instance.
+type knownInstance struct {
 	status *children.Status // nil: of none
-	raw    *offers.Offer    // nil until it was listed
+	raw    *offers.RawOffer // nil until it was listed
 	read   []*catalog.Offer // raw, as the configurations of those whom it serves read it
 }
 
 // offerBy returns the offer as a configuration reads it; nil if it was not read by that.
-func (i *instance) offerBy(conf *configuration.Configuration) *catalog.Offer {
+func (i *knownInstance) offerBy(conf *configuration.Configuration) *catalog.Offer {
 	for _, o := range i.read {
 		if o.ReadBy(conf.Offers) {
 			return o
@@ -47,12 +47,12 @@ func (i *instance) offerBy(conf *configuration.Configuration) *catalog.Offer {
 // NewTable makes a Table without sessions.
 func NewTable[S any](current *configuration.Current) *Table[S] {
 	return &Table[S]{
-		current: current, members: map[string]*Member[S]{}, holders: map[spec.Key]map[*Member[S]]struct{}{}, wanting: map[spec.Key]map[int]int{}, known: map[spec.Key]instance{},
+		current: current, members: map[string]*AssignedSession[S]{}, holders: map[spec.Key]map[*AssignedSession[S]]struct{}{}, wanting: map[spec.Key]map[int]int{}, known: map[spec.Key]knownInstance{},
 	}
 }
 
 // Enter takes in a session.
-func (t *Table[S]) Enter(m *Member[S]) {
+func (t *Table[S]) Enter(m *AssignedSession[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m.followCurrent() // it was made under an older one
@@ -60,14 +60,14 @@ func (t *Table[S]) Enter(m *Member[S]) {
 }
 
 // Follow has a session that has entered go by what its Current has become by itself.
-func (t *Table[S]) Follow(m *Member[S]) {
+func (t *Table[S]) Follow(m *AssignedSession[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m.followCurrent()
 }
 
 // followCurrent adopts the configuration that counts for a session. The mutex of the table is held.
-func (m *Member[S]) followCurrent() {
+func (m *AssignedSession[S]) followCurrent() {
 	if conf := m.Current.InForce(); m.Offering.Configuration() != conf {
 		m.adoptConfiguration(conf, nil)
 	}
@@ -75,7 +75,7 @@ func (m *Member[S]) followCurrent() {
 
 // Leave ends a session's part in everything: its own children stop, shared
 // ones go on without it.
-func (t *Table[S]) Leave(m *Member[S]) {
+func (t *Table[S]) Leave(m *AssignedSession[S]) {
 	t.mu.Lock()
 	delete(t.members, m.ID)
 	at := m.assigned.Load().All()
@@ -93,10 +93,10 @@ func (t *Table[S]) Leave(m *Member[S]) {
 // called by one goroutine for each instance; what takes time, reading a new offer, is
 // done without the lock and once for each configuration, and again if a reload came
 // in between. News of an instance that was replaced end here.
-func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
+func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.RawOffer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := instance{status: &st, raw: raw}
+	known := knownInstance{status: &st, raw: raw}
 	if was := t.known[st.Key]; was.raw == raw {
 		known.read = was.read
 	}
@@ -159,7 +159,7 @@ func runsInstance(conf *configuration.Configuration, k spec.Key, revision uint64
 
 // readBy reads what is known of an instance by these configurations, without the lock, which
 // is held. done: nothing was missing, so the lock was held all the time.
-func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration) (done bool) {
+func (t *Table[S]) readBy(known *knownInstance, confs []*configuration.Configuration) (done bool) {
 	done = true
 	for _, conf := range confs {
 		if known.raw == nil || known.offerBy(conf) != nil {
@@ -178,15 +178,15 @@ func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration)
 // moveMember enters a session at one instance instead of another, and tells it what
 // is known of it. Both happen under one lock with UpdateInstance, so that the session
 // misses no news and takes none of the former instance for that of the new one.
-func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
+func (t *Table[S]) moveMember(m *AssignedSession[S], to Assignment, from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	conf, known := m.Current.InForce(), instance{}
+	conf, known := m.Current.InForce(), knownInstance{}
 	for done := false; !done; {
 		conf = m.Current.InForce()
 		known = t.known[to.Key]
 		if known.status == nil || known.status.Serial != to.Serial {
-			known = instance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
+			known = knownInstance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
 		}
 		done = !runsInstance(conf, to.Key, to.Revision) || t.readBy(&known, []*configuration.Configuration{conf})
 		if !done && t.known[to.Key].status == known.status {
@@ -195,7 +195,7 @@ func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
 	}
 	t.removeHolder(m, from)
 	if t.holders[to.Key] == nil {
-		t.holders[to.Key] = map[*Member[S]]struct{}{}
+		t.holders[to.Key] = map[*AssignedSession[S]]struct{}{}
 	}
 	t.holders[to.Key][m] = struct{}{}
 	t.countWanted(to.Key, m.wants, 1)
@@ -211,7 +211,7 @@ func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
 const maxReadings = 8
 
 // forgetReadings lets go of such readings. t.mu is held.
-func (t *Table[S]) forgetReadings(at Assignment, known instance) {
+func (t *Table[S]) forgetReadings(at Assignment, known knownInstance) {
 	if t.known[at.Key].status != known.status {
 		return
 	}
@@ -223,7 +223,7 @@ func (t *Table[S]) forgetReadings(at Assignment, known instance) {
 }
 
 // detachMember takes a session from an instance whose child is configured no more, or denied.
-func (t *Table[S]) detachMember(m *Member[S], from spec.Key) {
+func (t *Table[S]) detachMember(m *AssignedSession[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.removeHolder(m, from)
@@ -233,7 +233,7 @@ func (t *Table[S]) detachMember(m *Member[S], from spec.Key) {
 }
 
 // removeHolder expects the caller to hold mu.
-func (t *Table[S]) removeHolder(m *Member[S], k spec.Key) {
+func (t *Table[S]) removeHolder(m *AssignedSession[S], k spec.Key) {
 	if _, holds := t.holders[k][m]; holds {
 		t.countWanted(k, m.wants, -1)
 	}
@@ -285,25 +285,25 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 }
 
 // renewals are offers as they are read by the configurations of a reload.
-type renewals map[*configuration.Configuration]map[*offers.Offer]*catalog.Offer
+type renewals map[*configuration.Configuration]map[*offers.RawOffer]*catalog.Offer
 
 func (r renewals) putOffer(conf *configuration.Configuration, o *catalog.Offer) {
 	if r[conf] == nil {
-		r[conf] = map[*offers.Offer]*catalog.Offer{}
+		r[conf] = map[*offers.RawOffer]*catalog.Offer{}
 	}
 	r[conf][o.Raw] = o
 }
 
 // unreadOffers returns, for each configuration in next, the offers that it wants and has not read, each
 // with its child's name. They belong to children that go on. t.mu is held.
-func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
-	missing := map[*configuration.Configuration]map[*offers.Offer]string{}
-	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.Offer) {
+func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.RawOffer]string {
+	missing := map[*configuration.Configuration]map[*offers.RawOffer]string{}
+	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.RawOffer) {
 		if conf == nil || raw == nil || renewed[conf][raw] != nil || !runsInstance(conf, k, revision) {
 			return
 		}
 		if missing[conf] == nil {
-			missing[conf] = map[*offers.Offer]string{}
+			missing[conf] = map[*offers.RawOffer]string{}
 		}
 		missing[conf][raw] = k.Child
 	}
@@ -323,7 +323,7 @@ func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.C
 }
 
 // adoptConfiguration makes conf what the session goes by. The mutex of the table is held.
-func (m *Member[S]) adoptConfiguration(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
+func (m *AssignedSession[S]) adoptConfiguration(conf *configuration.Configuration, renewed map[*offers.RawOffer]*catalog.Offer) {
 	m.Roots.Reconfigure(conf.Fallback, conf.RootsOf(m.Principal))
 	before := m.Offering.Configuration()
 	m.Restarted(m.Offering.Adopt(conf, renewed)...)
@@ -368,7 +368,7 @@ func (t *Table[S]) SoleSession(k spec.Key) (s S, ok bool) {
 // SetLevel sets the log level of a session (above zero). Levels returns the levels of the sessions
 // of one instance, each once, in no order. Neither looks at other sessions: an instance may serve
 // any number, and each says this when it begins.
-func (t *Table[S]) SetLevel(m *Member[S], wants func() int) {
+func (t *Table[S]) SetLevel(m *AssignedSession[S], wants func() int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, what := m.wants, wants() // under the lock: of two that say it at once the later one counts

@@ -28,7 +28,7 @@ func (s *Sender) AskClient(ctx context.Context, k spec.Key, m *jsonrpc.Message) 
 	}
 	resp, err := s.InFlight.Ask(ctx, k, during, m, func(ctx context.Context, to Requester, _ bool, params []byte) (*jsonrpc.Response, error) {
 		if to.Client == nil { // it belongs to no request
-			to.Client = s.Main
+			to.Client = s.MainClient
 		}
 		return to.Call(ctx, m.Method, params)
 	})
@@ -48,7 +48,7 @@ func (s *Sender) AbilitiesFor(k spec.Key, during *OpenRequest) declaration.Abili
 	if _, to, ok := s.InFlight.Find(k, during); ok {
 		return to.Claims().Can
 	}
-	return s.Main.Claims().Can
+	return s.MainClient.Claims().Can
 }
 
 // unansweredReason returns why a question has no answer.

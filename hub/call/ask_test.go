@@ -32,7 +32,7 @@ func TestAQuestionGoesToTheClientOfItsRequest(t *testing.T) {
 		s.answering(`{"action":"accept"}`)
 		other := &scriptedClient{form: true}
 		other.messenger.answers = func(string, string) string { return `{"action":"decline"}` }
-		other.Client = handshake.NewMain(&other.messenger, &host{s, s.Roots})
+		other.Client = handshake.NewMain(&other.messenger, &host{s, s.RootsManager})
 		ask := request(t, "elicitation/create", `{"message":"?"}`)
 		key := s.instances.key("kid")
 		s.wantParts(answerText(s.AskClient(s.Context(), key, ask)), "accept") // of none
@@ -398,7 +398,7 @@ func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 }
 
 // rootsOf returns a client that gives one root.
-func rootsOf(dir string) rootsmgr.Source {
+func rootsOf(dir string) rootsmgr.RootsSource {
 	c := rootstest.NewClient()
 	c.Always(platform.Host().FormatURI(dir))
 	return c
@@ -415,7 +415,7 @@ func TestARoundIsJudgedByTheRootsOfThen(t *testing.T) {
 			s.client.messenger.answers = func(string, string) string {
 				if gone {
 					s.roots.Always(platform.Host().FormatURI(s.outside))
-					s.Roots.NoteChange()
+					s.RootsManager.NoteChange()
 				}
 				return `{"action":"accept","content":{}}`
 			}

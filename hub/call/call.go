@@ -24,21 +24,21 @@ import (
 // a completion, a subscription, something of an extension. Whatever it is, it takes
 // the same steps, each of which has one body: see doc.go.
 type Call struct {
-	sender       *Sender
-	target       callTarget
-	token        []byte // the client's progress token, raw; nil when it gave none
-	notification bool   // it is a notification: nothing is answered
-	// build, where set, builds what the child is sent instead of request: see
-	// params.
-	build        func(own []byte, edits []jsonrpc.Edit) [][]byte
+	sender        *Sender
+	target        callTarget
+	progressToken []byte // the client's progress token, raw; nil when it gave none
+	notification  bool   // it is a notification: nothing is answered
+	// buildParams, if set, builds what the child is sent instead of the splicing: see
+	// childParams.
+	buildParams  func(own []byte, edits []jsonrpc.Edit) [][]byte
 	splicing     splicing
-	scanned      scanResult         // by an earlier attempt
-	approval     *approval.Approval // a person's, of this very call; nil: none
-	serverTurn   *turns.ServerTurn  // at its server; nil: nothing bounds it, or it has none yet
-	loginOffered bool               // a login was offered on account of what its server answered
-	rootsWait    *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
+	earlierScan  scanResult           // by an earlier attempt
+	approval     *approval.Approval   // a person's, of this very call; nil: none
+	serverTurn   *turns.ServerTurn    // at its server; nil: nothing bounds it, or it has none yet
+	loginOffered bool                 // a login was offered on account of what its server answered
+	rootsWait    *rootsmgr.WaitBudget // the time that it may wait for roots, over all attempts
 
-	fast         bool     // on the fast path: an attempt ends with errWouldBlock if it would have to wait
+	onFastPath   bool     // on the fast path: an attempt ends with errWouldBlock if it would have to wait
 	spareAttempt *attempt // for the next attempt; nil: none
 
 	sent sentCall // once it is let through
@@ -73,49 +73,51 @@ type callTarget interface {
 	beforeSend(lease *children.Lease) error
 	// pathEdits returns what the verdict makes of the params.
 	pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
-	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
-	onList() (kind offers.ListKind, name string)
+	// listEntry names what it is on a list of the child, by the child's own name; "" if it is on none.
+	listEntry() (kind offers.ListKind, name string)
 	// denyAttempt returns the answer to a request that was denied.
 	denyAttempt(att *attempt) jsonrpc.Answer
 	// failRequest returns the answer to a request that could not be judged or sent, or that the child has not answered.
 	failRequest(ctx context.Context, err error) jsonrpc.Answer
 }
 
-// splicing rewrites the client's params for the child: quoted, the client's name for
-// something, becomes the child's own, token the hub's, and the context of a trace that of
+// splicing rewrites the client's params for the child: quotedName, the client's name for
+// something, becomes ownName, progressToken the hub's, and the context of a trace that of
 // the hub's span, if there is one.
 type splicing struct {
-	raw, quoted, token []byte
-	remote             string
-	carrier            tracing.Carrier // of the client's _meta
-	traceForChild      tracing.Context // what the child is told about a trace
+	raw, quotedName, progressToken []byte
+	ownName                        string
+	carrier                        tracing.Carrier // of the client's _meta
+	traceForChild                  tracing.Context // what the child is told about a trace
 }
 
-// splicingOf is for the params of m, where quoted is what its child calls remote. As much of a
+// splicingOf is for the params of m, where quoted is what its child calls ownName. As much of a
 // context as is valid is passed on.
-func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
+func splicingOf(m *jsonrpc.Message, quoted []byte, ownName string) splicing {
 	carrier := tracing.ParseMeta(m.Param("_meta"))
-	return splicing{m.Params, quoted, tokenOf(m), remote, carrier, carrier.Context}
+	return splicing{m.Params, quoted, progressTokenOf(m), ownName, carrier, carrier.Context}
 }
 
 // traceEdit returns the edit that _meta needs; own is the hub's progress token, nil for none.
 func (r *splicing) traceEdit(own []byte) jsonrpc.Edit {
-	return r.carrier.Edit(r.raw, r.token, own, r.traceForChild)
+	return r.carrier.Edit(r.raw, r.progressToken, own, r.traceForChild)
 }
 
 // childParams returns what the child is sent: the judged bytes, with the edits that
 // the verdict made of them, and the hub's own progress token.
 func (c *Call) childParams(own []byte, edits []jsonrpc.Edit) [][]byte {
-	if c.build != nil {
-		return c.build(own, edits)
+	if c.buildParams != nil {
+		return c.buildParams(own, edits)
 	}
 	r := &c.splicing
-	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)}, r.traceEdit(own))
+	edits = append(edits, jsonrpc.Edit{Old: r.quotedName, With: jsonrpc.AppendString(nil, r.ownName)}, r.traceEdit(own))
 	return jsonrpc.Splice(r.raw, edits...)
 }
 
-// tokenOf returns the progress token of a request, raw; nil if it has none.
-func tokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
+// progressTokenOf returns the progress token of a request, raw; nil if it has none.
+func progressTokenOf(m *jsonrpc.Message) []byte {
+	return jsonrpc.Get(m.Param("_meta"), "progressToken")
+}
 
 var (
 	// errScanAgain: nothing was sent, and the target is to be scanned again.
@@ -138,7 +140,7 @@ func (e scanAgainError) Unwrap() error      { return e.error }
 // arguments, and the caller must not try another child.
 func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.sender, c.target
-	ctx = s.withNotice(ctx, c.token)
+	ctx = s.withNotice(ctx, c.progressToken)
 	t.resetTarget()
 	c.approval = nil // one that a reload has overtaken was of other rules
 	var err error

@@ -34,11 +34,11 @@ func (att *attempt) confinementError() error {
 		if f.Leads == "" || att.lease.Opens(f.Leads, configuration.AccessOf(policy.Roles(f.Role))) {
 			continue
 		}
-		if att.call.fast { // it is recorded
+		if att.call.onFastPath { // it is recorded
 			return errWouldBlock
 		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, KeepsRunning: true}
-		_, dirs := att.lease.Where()
+		_, dirs := att.lease.Workplace()
 		att.call.sender.Records.RecordKernelRefusal(att.call.target.recordSubject(), told, dirs)
 		return &run.UnavailableError{Child: att.child, Reason: hints.Text(told)}
 	}

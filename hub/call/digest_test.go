@@ -13,7 +13,7 @@ func TestTheDigestOfACall(t *testing.T) {
 	t.Parallel()
 	digest := func(session, child, method, params string) approval.Digest {
 		c := &Call{sender: &Sender{ID: session}, target: &requestTarget{child: child, name: method}}
-		c.build = func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(params)} }
+		c.buildParams = func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(params)} }
 		return c.approvalRequest().Digest
 	}
 	one := digest("session", "kid", "prompts/get", `{}`)

@@ -96,8 +96,8 @@ func (pooled *pooledCall) freeCall() {
 
 // readRequest makes it a call of the request m, of a tool that was looked up.
 func (pooled *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	pooled.splicing = splicingOf(m, quoted, tool.Remote)
-	pooled.sender, pooled.target, pooled.token, pooled.spareAttempt = s, &pooled.tool, pooled.splicing.token, &pooled.firstAttempt
+	pooled.splicing = splicingOf(m, quoted, tool.OwnName)
+	pooled.sender, pooled.target, pooled.progressToken, pooled.spareAttempt = s, &pooled.tool, pooled.splicing.progressToken, &pooled.firstAttempt
 	pooled.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
@@ -123,9 +123,9 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 	}
 	pooled := pooledCalls.Get().(*pooledCall)
 	pooled.readRequest(s, m, quoted, tool)
-	pooled.fast = true
+	pooled.onFastPath = true
 	att, err := pooled.newAttempt(context.Background()) // no client is asked for anything on this path
-	pooled.fast = false
+	pooled.onFastPath = false
 	if err != nil {
 		pooled.freeCall()
 		return false
@@ -139,7 +139,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 		sentCall: sentCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, receiver: receiver, pooled: pooled,
 	}
 	c.target = &c.tool
-	c.timing.SetOperation(methods.CallTool, tool.Child, tool.Remote)
+	c.timing.SetOperation(methods.CallTool, tool.Child, tool.OwnName)
 	c.timing.CountDecision(policy.Allow.String(), att.verdict.Rule)
 	c.ticket = record.TicketOf(&c.timing)
 	if c.tool.maxResult() > 0 {
@@ -172,19 +172,19 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 // recordAndSend has a call recorded that was let through, and then sent.
 func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	s, pooled := c.sender, c.pooled
-	c.enterInFlight(Requester{Client: from}, pooled.token)
+	c.enterInFlight(Requester{Client: from}, pooled.progressToken)
 	defer func() {
 		if p := recover(); p != nil {
 			c.endCall(jsonrpc.Answer{}, errBroken)
 			panic(p)
 		}
 	}()
-	pooled.name = jsonrpc.AppendString(pooled.name[:0], pooled.splicing.remote)
+	pooled.name = jsonrpc.AppendString(pooled.name[:0], pooled.splicing.ownName)
 	edits := pooled.edits[:]
-	edits[0] = jsonrpc.Edit{Old: pooled.splicing.quoted, With: pooled.name}
+	edits[0] = jsonrpc.Edit{Old: pooled.splicing.quotedName, With: pooled.name}
 	inside := c.timing.BeginServerSpan(pooled.splicing.carrier.Context, methods.CallTool, m.ID)
 	pooled.splicing.traceForChild = c.timing.BeginClientSpan(pooled.splicing.carrier.Context, c.lease.Protocol())
-	edits[1] = pooled.splicing.traceEdit(c.hubToken)
+	edits[1] = pooled.splicing.traceEdit(c.hubProgressToken)
 	params := jsonrpc.AppendSplice(pooled.parts[:0], m.Params, edits)
 	if c.lease.IsModern() {
 		c.attempt, c.body = &pooled.firstAttempt, jsonrpc.Join(params)
@@ -193,7 +193,7 @@ func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 		c.makeContext()
 	}
 	// What m holds may be used again soon.
-	pooled.splicing, pooled.token, pooled.tool.args = splicing{}, nil, nil
+	pooled.splicing, pooled.progressToken, pooled.tool.args = splicing{}, nil, nil
 	batch := c.receiver.Batch()
 	if !s.Records.IsEnabled() {
 		c.sendAsync(batch, params)
@@ -201,7 +201,7 @@ func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	}
 	pooled.params = jsonrpc.AppendAll(pooled.params[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
-	rec.Child, rec.Tool = c.tool.tool.Child, c.tool.tool.Remote
+	rec.Child, rec.Tool = c.tool.tool.Child, c.tool.tool.OwnName
 	if pooled.firstAttempt.scan.NeedsJudge() {
 		rec.Encoded = pooled.firstAttempt.recordedDecision().Encoded()
 	} else {

@@ -120,7 +120,7 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 		"the client, then":                            {set: func(s *stage) { s.client.refuseFast = 2 }},
 		"a child that does not run":                   {set: func(s *stage) { s.instances.busy = 1 }},
 		"roots decide the process":                    {set: func(s *stage) { s.instances.byRoots = true }},
-		"other roots are announced":                   {set: func(s *stage) { s.roots.Script(nil); s.Roots.NoteChange() }, call: within},
+		"other roots are announced":                   {set: func(s *stage) { s.roots.Script(nil); s.RootsManager.NoteChange() }, call: within},
 		"children have other roots":                   {set: func(s *stage) { s.instances.stale = true }, call: within},
 		"roots come with requests":                    {set: func(s *stage) { s.client.sendsRoots = true }, call: within},
 		"before a reload is followed":                 {set: func(s *stage) { s.Cleanup(s.reload(nil, denying(farDirectory))) }, call: within},

@@ -37,9 +37,9 @@ type attempt struct {
 	cwd           string             // the directory in which the child would work, if there is no lease
 	servedRoots   []string           // the roots that the child would serve, if there is no lease
 
-	rootsWait     *rootsmgr.Wait     // bounds how long the call waits for roots; nil: roots do not matter to the verdict
-	roots         rootsmgr.RootsView // the roots that the call is judged by; zero if it did not wait for any
-	mayHaveWaited bool               // the attempt may have waited for its child: the roots are looked at again
+	rootsWait     *rootsmgr.WaitBudget // bounds how long the call waits for roots; nil: roots do not matter to the verdict
+	roots         rootsmgr.RootsView   // the roots that the call is judged by; zero if it did not wait for any
+	mayHaveWaited bool                 // the attempt may have waited for its child: the roots are looked at again
 }
 
 // noRoots are the no roots that a call without a path is judged by. It is not changed.
@@ -64,7 +64,7 @@ const maxAttempts = 4
 // prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
 // package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
 func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
-	c.rootsWait = c.sender.Roots.NewWait()
+	c.rootsWait = c.sender.RootsManager.NewWaitBudget()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
 		if err == nil || n == maxAttempts || !errors.Is(err, errScanAgain) {
@@ -112,7 +112,7 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	byRoots := isServed && s.Instances.ByRoots(entry)
 	heldToRoots := isServed && isHeldToRoots(entry, att.client)
 	switch {
-	case c.fast && (byRoots || heldToRoots && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
+	case c.onFastPath && (byRoots || heldToRoots && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.awaitRoots(ctx); err == nil {
@@ -129,13 +129,13 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	att.conf, att.child = t.ownerChild()
 	switch {
 	case !att.scan.NeedsBoundary():
-		if heldToRoots && !c.fast && !byRoots {
+		if heldToRoots && !c.onFastPath && !byRoots {
 			err = att.awaitRoots(ctx)
 		}
 		att.rootsWait = nil
 		return err
 	case byRoots:
-	case c.fast:
+	case c.onFastPath:
 		att.roots, err = s.rootsAtHand(att.client)
 	default:
 		att.client.NoteScan(att.scan)
@@ -161,7 +161,7 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
 	if att.conf.IsDenied(att.child) { // wherever it would run
-		if att.call.fast {
+		if att.call.onFastPath {
 			return false, errWouldBlock
 		}
 		err = att.judgeRequest(ctx)
@@ -175,7 +175,7 @@ func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 	if err = att.client.AwaitRootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
-	if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.call.fast {
+	if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.call.onFastPath {
 		att.mayHaveWaited = true
 		return att.judgeUnstarted(ctx, nil)
 	}
@@ -185,7 +185,7 @@ func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 // judgeUnstarted judges by how the child would run, with the roots of rootsView if it is set.
 // refused: it would not be called.
 func (att *attempt) judgeUnstarted(ctx context.Context, rootsView *rootsmgr.RootsView) (refused bool, err error) {
-	if !att.planPlace(rootsView) {
+	if !att.planWorkplace(rootsView) {
 		return false, nil
 	}
 	if err := att.judgeRequest(ctx); err != nil {
@@ -222,7 +222,7 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 // rootsAtHand returns the roots of a session that are known, and that its children have
 // been given.
 func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.RootsView, error) {
-	rootsView, ok := s.Roots.TryAwait()
+	rootsView, ok := s.RootsManager.TryAwait()
 	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
 		return rootsView, errWouldBlock
 	}
@@ -250,7 +250,7 @@ func (att *attempt) judgeRequest(ctx context.Context) error {
 		return err
 	}
 	if att.lease == nil {
-		att.planPlace(nil) // where it runs by now, as it would have been started
+		att.planWorkplace(nil) // where it runs by now, as it would have been started
 	} else if err = att.acquireAgain(ctx); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (att *attempt) ensureConfined(ctx context.Context) error {
 	if att.verdict.Decision != policy.Allow || !att.pathReplaced() {
 		return nil
 	}
-	if att.call.fast {
+	if att.call.onFastPath {
 		return errWouldBlock
 	}
 	if err := att.acquireAgain(ctx); err != nil {
@@ -308,7 +308,7 @@ func (s *Sender) callContext(att *attempt) validate.CallContext {
 	}
 	return validate.CallContext{
 		Held:   att.isHeld(),
-		NoWait: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
+		NoWait: att.call.onFastPath, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
 
@@ -322,7 +322,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 	switch {
 	case att.call.sender.Current.InForce() == att.conf:
 		return nil
-	case att.call.fast:
+	case att.call.onFastPath:
 		return errWouldBlock
 	}
 	select {
@@ -341,7 +341,7 @@ func (att *attempt) acquireLease(ctx context.Context) (err error) {
 		att.lease = nil
 	}
 	if att.lease == nil {
-		if c.fast {
+		if c.onFastPath {
 			return errWouldBlock
 		}
 		conf, child := c.target.ownerChild()
@@ -368,16 +368,16 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 			return offering.Tool{}, err
 		}
 	}
-	if now := s.Offering.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
+	if now := s.Offering.Catalog().OfChild(tool.Child, tool.OwnName); now.Tool != nil {
 		return now, nil
 	}
 	if s.Current.IsSuperseded(tool.Conf, tool.Child) {
 		return offering.Tool{}, configuration.ErrSuperseded
 	}
-	if t := s.unlistedTool(tool.Child, tool.Remote); t.Tool != nil {
+	if t := s.unlistedTool(tool.Child, tool.OwnName); t.Tool != nil {
 		return t, nil
 	}
-	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
+	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.OwnName, 100))}
 }
 
 // findWorkplace returns the working directory and the roots of the child that would run the request.
@@ -385,11 +385,11 @@ func (att *attempt) findWorkplace() (cwd string, served []string) {
 	if att.lease == nil {
 		return att.cwd, att.servedRoots
 	}
-	return att.lease.Where()
+	return att.lease.Workplace()
 }
 
-// planPlace remembers the working directory and the roots of a child that would run: see Instances.
-func (att *attempt) planPlace(rootsView *rootsmgr.RootsView) (ok bool) {
+// planWorkplace remembers the working directory and the roots of a child that would run: see Instances.
+func (att *attempt) planWorkplace(rootsView *rootsmgr.RootsView) (ok bool) {
 	att.cwd, att.servedRoots, ok = att.call.sender.Instances.Plan(att.conf, att.child, rootsView)
 	return ok
 }
@@ -399,7 +399,7 @@ func (att *attempt) planPlace(rootsView *rootsmgr.RootsView) (ok bool) {
 // being meanwhile. newer is false if there is nothing else.
 func (att *attempt) refreshRoots(ctx context.Context) (rootsView rootsmgr.RootsView, newer bool, err error) {
 	rootsView, newer, err = att.client.Reconsider(ctx, att.rootsWait, att.conf.Roots.Timeout)
-	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
+	if err != nil || newer || !att.call.sender.RootsManager.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
 		rootsView.ClientName = att.client.Claims().Name
 		return rootsView, newer, err
 	}

@@ -157,7 +157,7 @@ func TestAnErrorAboutRootsEndsACallUnsent(t *testing.T) {
 		},
 		"reconsider": func(s *stage) {
 			s.roots.Always()
-			s.Roots.NoteChange()
+			s.RootsManager.NoteChange()
 			s.client.reconsiders = func() (rootsmgr.RootsView, bool, error) { return rootsmgr.RootsView{}, false, why }
 		},
 	} {
@@ -270,7 +270,7 @@ func TestARelativePathStartsFromNoFile(t *testing.T) {
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		file := filepath.Join(s.outside, "a.txt")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(file))
-		s.Roots.NoteChange()
+		s.RootsManager.NoteChange()
 		s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root, file}, true }
 		s.instances.busy, s.instances.acquire = 2, func() error { return errors.New("it does not start") }
 		s.wantParts(s.callWaiting(echoParams(readArgs("new.txt"))), "it does not start")
@@ -284,7 +284,7 @@ func TestARootThatIsMadeLaterLetsACallPass(t *testing.T) {
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		late := filepath.Join(filepath.Dir(s.root), "late")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(late))
-		s.Roots.NoteChange()
+		s.RootsManager.NoteChange()
 		s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError")
 		s.wantParts(s.callWaiting(echoParams(readArgs(late))), "isError")
 		if err := os.Mkdir(late, 0o700); err != nil {
@@ -303,8 +303,8 @@ func TestRootsThatChangeWhileACallWaits(t *testing.T) {
 		change := func() error {
 			s.instances.acquire = nil
 			s.roots.Always(platform.Host().FormatURI(s.outside))
-			updates := s.Roots.Updates()
-			s.Roots.NoteChange()
+			updates := s.RootsManager.Updates()
+			s.RootsManager.NoteChange()
 			<-updates
 			time.Sleep(time.Second)
 			return nil
@@ -313,7 +313,7 @@ func TestRootsThatChangeWhileACallWaits(t *testing.T) {
 		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "is outside")
 		s.wantReached("tools/call", 1)
 		// A call that has not waited goes by what it knows, and one without a path is not judged by roots at all.
-		s.instances.busy, s.instances.acquire = 2, func() error { s.Roots.NoteChange(); return nil }
+		s.instances.busy, s.instances.acquire = 2, func() error { s.RootsManager.NoteChange(); return nil }
 		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
 		s.wantReleased()
 	})
@@ -325,7 +325,7 @@ func TestRootsThatChooseTheProcess(t *testing.T) {
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.instances.byRoots = true
 		asked := s.roots.Asked()
-		s.Roots.NoteChange()
+		s.RootsManager.NoteChange()
 		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
 		if s.roots.Asked() == asked {
 			t.Error("the roots were not waited for")
@@ -360,7 +360,7 @@ func TestACallWithoutAPathWaitsForNoRoots(t *testing.T) {
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError") // the first are known
 		s.roots.Script(nil)
-		s.Roots.NoteChange()
+		s.RootsManager.NoteChange()
 		start := time.Now()
 		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
 		if waited := time.Since(start); waited != 0 {
@@ -377,7 +377,7 @@ func TestTheSessionEndsWhileRootsAreWaitedFor(t *testing.T) {
 		onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 			s.instances.byRoots = byRoots
 			s.roots.Script(nil)
-			s.Roots.NoteChange()
+			s.RootsManager.NoteChange()
 			ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
 			defer giveUp()
 			s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", echoParams(readArgs(s.root))))), "error")

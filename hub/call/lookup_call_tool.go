@@ -17,16 +17,16 @@ const ToolCallTool = "call-tool"
 // serveOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw. Its error is the error of Call.JudgeAndSend.
 func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
-	if tool.Remote != ToolCallTool {
-		client.RequestOf(ctx).Record.SetOwnTool(tool.Remote)
-		return s.Own(ctx, tool.Remote, m), nil
+	if tool.OwnName != ToolCallTool {
+		client.RequestOf(ctx).Record.SetOwnTool(tool.OwnName)
+		return s.ServeHubTool(ctx, tool.OwnName, m), nil
 	}
 	args := m.Param("arguments")
 	child, ok := jsonrpc.GetString(args, "serverName")
 	if !ok {
 		return failure.ToolError(texts.LacksArgument(ToolCallTool, "serverName", "the name of a server") + " Servers: " + printable.List(s.Current.InForce().ServedNames())), nil
 	}
-	remote, ok := jsonrpc.GetString(args, "toolName")
+	ownName, ok := jsonrpc.GetString(args, "toolName")
 	if !ok {
 		return failure.ToolError(texts.LacksArgument(ToolCallTool, "toolName", "the tool's own name")), nil
 	}
@@ -34,18 +34,18 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	if c := s.Current.InForce().Child(child); c == nil {
 		return s.noServer(child), nil
 	}
-	target, refusal := s.findRemote(ctx, child, remote)
+	target, refusal := s.findByOwnName(ctx, child, ownName)
 	if target.Tool == nil {
 		return refusal, nil
 	}
 	inner, setArgumentErr := target.WithSet(inner)
-	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, setArgumentErr: setArgumentErr, argumentsPointer: "/toolArgs"}, token: tokenOf(m), splicing: splicingOf(m, nil, "")}
-	c.build = func(own []byte, edits []jsonrpc.Edit) [][]byte {
-		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
+	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, setArgumentErr: setArgumentErr, argumentsPointer: "/toolArgs"}, progressToken: progressTokenOf(m), splicing: splicingOf(m, nil, "")}
+	c.buildParams = func(own []byte, edits []jsonrpc.Edit) [][]byte {
+		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.OwnName)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
 		}
-		if meta := c.splicing.carrier.Meta(c.token, own, c.splicing.traceForChild); meta != nil {
+		if meta := c.splicing.carrier.Meta(c.progressToken, own, c.splicing.traceForChild); meta != nil {
 			parts = append(parts, []byte(`,"_meta":`), meta)
 		}
 		return append(parts, []byte(`}`))
@@ -61,22 +61,22 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 	return failure.ToolError(texts.NoServer(name, s.Current.InForce().ServedNames()))
 }
 
-// findRemote finds a tool by its child and the name that clients know as its own. The server's own name of a tool that hub.json renames
+// findByOwnName finds a tool by its child and the name that clients know as its own. The server's own name of a tool that hub.json renames
 // finds it as well, unless another one is called so.
-func (s *Sender) findRemote(ctx context.Context, child, name string) (t offering.Tool, refusal jsonrpc.Answer) {
-	remote := name
+func (s *Sender) findByOwnName(ctx context.Context, child, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+	ownName := name
 	if own, ok := s.Current.InForce().Offers.OwnName(child, name); ok {
-		remote = own
+		ownName = own
 	}
 	if s.Current.InForce().IsDenied(child) {
-		if t := s.unlistedTool(child, remote); t.Tool != nil {
+		if t := s.unlistedTool(child, ownName); t.Tool != nil {
 			return t, jsonrpc.Answer{}
 		}
 		return offering.Tool{}, s.noServer(child)
 	}
 	find := func() bool {
 		list := s.Offering.Catalog()
-		if t = list.OfChild(child, remote); t.Tool == nil {
+		if t = list.OfChild(child, ownName); t.Tool == nil {
 			t = list.OfChild(child, name)
 		}
 		return t.Tool != nil
@@ -90,7 +90,7 @@ func (s *Sender) findRemote(ctx context.Context, child, name string) (t offering
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}
-	if t := s.unlistedTool(child, remote); t.Tool != nil {
+	if t := s.unlistedTool(child, ownName); t.Tool != nil {
 		return t, jsonrpc.Answer{}
 	}
 	return offering.Tool{}, failure.NoTool(child, name, s.Offering.Catalog())

@@ -18,7 +18,7 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	if err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
@@ -31,14 +31,14 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 // SendPrompt asks a child for a prompt that was looked up by its quoted name. It returns the answer
 // and the error of Call.JudgeAndSend.
 func (s *Sender) SendPrompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
-	listed := it.Remote
+	listed := it.OwnName
 	if it.Made {
 		listed = ""
 	}
-	return s.sendRequest(ctx, m, quoted, it.Remote, &requestTarget{
+	return s.sendRequest(ctx, m, quoted, it.OwnName, &requestTarget{
 		conf: it.Conf, child: it.Child, name: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
 		scanWith: func([]string) (*validate.Scan, error) {
-			return it.Conf.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+			return it.Conf.Checker.ScanPrompt(it.Child, it.OwnName, m.Param("arguments"))
 		},
 	})
 }
@@ -61,8 +61,8 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		return offering.Item{}, jsonrpc.AnswerFailure(down)
 	}
 	conf := s.Current.InForce()
-	if child, remote, is := s.splitUnlisted(conf, name, offers.Prompts); is {
-		if it := conf.Offers.UnlistedItem(child, remote); it != nil {
+	if child, ownName, is := s.splitUnlisted(conf, name, offers.Prompts); is {
+		if it := conf.Offers.UnlistedItem(child, ownName); it != nil {
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
@@ -74,7 +74,7 @@ func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrp
 	if err := params.Check(m); err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
+	ctx = s.withNotice(ctx, progressTokenOf(m))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
 }
 
@@ -103,11 +103,11 @@ func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrp
 		if it = s.findTemplate(ctx, text); it.Item == nil {
 			return jsonrpc.RefuseParams(texts.NoTemplate(text)), nil
 		}
-		template = it.Remote
+		template = it.OwnName
 	default:
 		return jsonrpc.RefuseParams(texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
 	}
-	return s.sendRequest(ctx, m, quoted, it.Remote, &requestTarget{
+	return s.sendRequest(ctx, m, quoted, it.OwnName, &requestTarget{
 		conf: it.Conf, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.Conf.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))

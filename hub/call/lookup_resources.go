@@ -18,10 +18,10 @@ import (
 	"mcphub/validate"
 )
 
-// Sources returns the children that may have a resource, the likeliest first, once
+// ResourceSources returns the children that may have a resource, the likeliest first, once
 // it is known what they offer, and the catalogue that they are in. sure: no other child can have it. No child has what the hub
 // itself keeps.
-func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool, l *offering.Catalog) {
+func (s *Sender) ResourceSources(ctx context.Context, uri string) (list []offering.ResourceSource, sure bool, l *offering.Catalog) {
 	l = s.Offering.Catalog()
 	if results.IsResult(uri) {
 		return nil, true, l
@@ -31,7 +31,7 @@ func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Sourc
 	}
 	w := l.Sources(uri)
 	for _, at := range slices.Concat(w.Likely, w.Unread, w.SameScheme, w.Others) {
-		list = append(list, offering.Source{Source: at, Conf: l.Conf})
+		list = append(list, offering.ResourceSource{ResourceSource: at, Conf: l.Conf})
 	}
 	return list, w.Certain, l
 }
@@ -62,10 +62,10 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if results.IsResult(uri) {
 		return s.Results.Read(ctx, uri)
 	}
-	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
-		list, sure, _ := s.Sources(ctx, uri)
-		answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+		list, sure, _ := s.ResourceSources(ctx, uri)
+		answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
 			return s.SendAboutResource(ctx, m, from, quoted, nil)
 		})
 		if err == nil && answer.Error == nil {
@@ -78,7 +78,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // AskInTurn asks the children that may have a resource, the likeliest first, until one has it. If none has it, the answer is the answer
 // of the likeliest child that knows the request at all, or names the children that could not be asked. ErrSuperseded: a reload came
 // between, and the caller looks it up again.
-func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
+func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.ResourceSource, sure bool, ask func(offering.ResourceSource) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.ResourceSource, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
 		if i == maxSources || ctx.Err() != nil {
@@ -102,7 +102,7 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 		said.Free()
 		said = failure.NoResource(uri, away...)
 	}
-	return said, offering.Source{}, nil
+	return said, offering.ResourceSource{}, nil
 }
 
 // unknownChildren returns the children of which it is not known what they have.
@@ -116,11 +116,11 @@ func (s *Sender) unknownChildren() []string {
 // SendAboutResource makes a request about one resource of one child. It returns the
 // answer and the error of Call.JudgeAndSend; what a reload came between is made again here, as
 // long as the child is the same.
-func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from offering.ResourceSource, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	listed := ""
 	if uri, ok := jsonrpc.String(quoted); ok {
 		if it := s.Offering.Catalog().Item(offers.Resources, uri); it != nil && it.Child == from.Child {
-			listed = it.Remote
+			listed = it.OwnName
 		}
 	}
 	for {

@@ -65,7 +65,7 @@ func TestToolsThatThereAreNot(t *testing.T) {
 		if got := s.children.messagesSent("tools/call"); !strings.Contains(got[len(got)-1], `"_meta":{`) || !strings.Contains(got[len(got)-1], "traceparent") || strings.Contains(got[len(got)-1], `"progressToken":9`) {
 			t.Errorf("sent %q", got)
 		}
-		if of := s.CalledTool(request(t, "tools/call", echoParams(`{}`))); of == nil || of.Remote != "echo" {
+		if of := s.CalledTool(request(t, "tools/call", echoParams(`{}`))); of == nil || of.OwnName != "echo" {
 			t.Errorf("a call of %+v", of)
 		}
 		if of := s.CalledTool(request(t, "prompts/get", echoParams(`{}`))); of != nil {
@@ -362,7 +362,7 @@ func TestWhatIsAskedBeforeARequestIsSent(t *testing.T) {
 		with.recorded = true
 		onStage(t, with, func(s *stage) {
 			m := request(t, "resources/subscribe", `{"uri":"note://1"}`)
-			list, _, _ := s.Sources(s.Context(), "note://1")
+			list, _, _ := s.ResourceSources(s.Context(), "note://1")
 			answer, _ := s.SendAboutResource(s.Context(), m, list[0], m.Param("uri"), func(*children.Lease) error { return err })
 			if err != nil {
 				s.wantParts(answerText(answer), "error", "the table is full")

@@ -38,18 +38,18 @@ func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k 
 }
 
 // splitUnlisted splits a name into a child that may have more of a kind, and the child's own name.
-func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.ListKind) (child, remote string, ok bool) {
-	child, remote, ok = conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
+func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.ListKind) (child, ownName string, ok bool) {
+	child, ownName, ok = conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
 	if ok && k == offers.Tools {
-		remote, ok = conf.Offers.OwnName(child, remote)
+		ownName, ok = conf.Offers.OwnName(child, ownName)
 	}
-	return child, remote, ok
+	return child, ownName, ok
 }
 
 // unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as the ones of a tool without a schema.
-func (s *Sender) unlistedTool(child, remote string) (t offering.Tool) {
+func (s *Sender) unlistedTool(child, ownName string) (t offering.Tool) {
 	if conf := s.Current.InForce(); s.mayHaveMore(conf, child, offers.Tools) {
-		t = offering.Tool{Tool: conf.Offers.Unlisted(child, remote), Conf: conf}
+		t = offering.Tool{Tool: conf.Offers.Unlisted(child, ownName), Conf: conf}
 	}
 	return t
 }
@@ -81,8 +81,8 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		return offering.Tool{}, failure.ToolError(down)
 	}
 	conf := s.Current.InForce()
-	if child, remote, is := s.splitUnlisted(conf, name, offers.Tools); is {
-		if t := conf.Offers.Unlisted(child, remote); t != nil {
+	if child, ownName, is := s.splitUnlisted(conf, name, offers.Tools); is {
+		if t := conf.Offers.Unlisted(child, ownName); t != nil {
 			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}
 	}

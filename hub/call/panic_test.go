@@ -29,7 +29,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	defer func() { stop(); <-done }()
 	set := &record.Settings{Recorder: to, Required: true}
 	s := &Sender{Records: record.New("s", "", func() *record.Settings { return set }, record.NewGroup(to, zerolog.Nop()), nil)}
-	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
+	tool := &catalog.Tool{Child: "kid", OwnName: "echo"}
 	for range 2 {
 		var some []*AwaitedAnswer
 		var batch lines.Batch

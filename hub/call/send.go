@@ -34,7 +34,7 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	c.serverTurn = nil // if it is judged again it takes another one
 	defer serverTurn.End()
 	*sent = sentCall{sender: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
-	sent.enterInFlight(Requester{att.client, att}, c.token)
+	sent.enterInFlight(Requester{att.client, att}, c.progressToken)
 	defer sent.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
 	answer, err := sent.awaitAnswer(sent.context(ctx))
@@ -77,7 +77,7 @@ func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
 	}
 	c.wasSent = true
 	c.timing.StartServerTime(c.lease.Protocol())
-	c.startedAsync = c.lease.StartCall(&c.childCall, c, b, methods.CallTool, c.hubToken, params...)
+	c.startedAsync = c.lease.StartCall(&c.childCall, c, b, methods.CallTool, c.hubProgressToken, params...)
 	if !c.startedAsync {
 		c.body = jsonrpc.Join(params)
 		c.makeContext()
@@ -112,7 +112,7 @@ func (c *fastCall) OnResponse(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
 	default:
-		answer := c.Answer(res)
+		answer := c.ShapeAnswer(res)
 		todo := c.recordAnswer(answer)
 		if todo == (followUp{}) {
 			c.endCall(answer, nil)
@@ -217,10 +217,10 @@ type Requester struct {
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{sender: s, lease: lease}
-	sent.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.token)
+	sent.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.progressToken)
 	defer sent.giveBack(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
-	edits = append(edits, r.traceEdit(sent.hubToken))
+	edits = append(edits, r.traceEdit(sent.hubProgressToken))
 	resp, err := lease.Call(sent.context(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	if err != nil {
 		for _, noticeSent := range sent.giveBack(err) {

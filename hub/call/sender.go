@@ -32,27 +32,27 @@ import (
 // A Sender takes the requests of one client through their steps, and sends them to its children. It is filled in
 // before the first of them, and not changed then. Its methods may be called by any goroutine.
 type Sender struct {
-	ID        string
-	Principal principal.Principal // whom the client belongs to
-	Main      client.Client       // of requests that have no way of their own, and of what belongs to none
-	Current   *configuration.Current
-	Offering  *offering.Offering
-	Instances Instances
-	Roots     *rootsmgr.Manager
-	Approvals *approval.Queue
-	Terminal  *approval.Terminal // holds what a person answers outside of the client
-	Asking    approval.Pending   // folder and process of the client, for Terminal; zero if it has the hub alone
-	Records   *record.Writer
-	Tasks     *tasks.Table
-	Progress  *inflight.Progress
-	Turns     *turns.Table   // of the hub, at servers whose calls are bounded; nil: none is
-	Results   *results.Store // what was cut of results
-	InFlight  OpenRequests
+	ID           string
+	Principal    principal.Principal // whom the client belongs to
+	MainClient   client.Client       // of requests that have no way of their own, and of what belongs to none
+	Current      *configuration.Current
+	Offering     *offering.Offering
+	Instances    Instances
+	RootsManager *rootsmgr.Manager
+	Approvals    *approval.Queue
+	Terminal     *approval.Terminal // holds what a person answers outside of the client
+	Asking       approval.Pending   // folder and process of the client, for Terminal; zero if it has the hub alone
+	Records      *record.Writer
+	Tasks        *tasks.Table
+	Progress     *inflight.Progress
+	Turns        *turns.Table   // of the hub, at servers whose calls are bounded; nil: none is
+	Results      *results.Store // what was cut of results
+	InFlight     OpenRequests
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.
-	AdoptTask func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer
-	Own       func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
-	Log       zerolog.Logger
+	AdoptTask    func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer
+	ServeHubTool func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
+	Log          zerolog.Logger
 
 	Logins login.Logins
 	dones  sync.Pool // of channels for an AwaitedAnswer; the token of each was taken
@@ -96,7 +96,7 @@ func (s *Sender) ClientOf(ctx context.Context) client.Client {
 	if c := client.RequestOf(ctx).Client; c != nil {
 		return c
 	}
-	return s.Main
+	return s.MainClient
 }
 
 // awaitStart waits until these children have listed their tools or failed, but

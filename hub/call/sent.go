@@ -27,17 +27,17 @@ import (
 //
 // A child without a handshake may ask for more by its result. A sentCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
 type sentCall struct {
-	sender     *Sender
-	target     callTarget        // nil: of RelayAboutTask, which judges and settles nothing
-	attempt    *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
-	verdict    *validate.Verdict // by which it was sent last
-	lease      *children.Lease
-	holdsLease bool        // giveBack was not called yet
-	inFlight   OpenRequest // with the client
-	hubToken   []byte      // the hub's progress token; nil: none, or a task has it
-	body       []byte      // the params as they are sent; nil: the Call of the attempt builds them
-	ticket     record.Ticket
-	resultWord string // of the record, for what the child has answered; "" before
+	sender           *Sender
+	target           callTarget        // nil: of RelayAboutTask, which judges and settles nothing
+	attempt          *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
+	verdict          *validate.Verdict // by which it was sent last
+	lease            *children.Lease
+	holdsLease       bool        // giveBack was not called yet
+	inFlight         OpenRequest // with the client
+	hubProgressToken []byte      // the hub's progress token; nil: none, or a task has it
+	body             []byte      // the params as they are sent; nil: the Call of the attempt builds them
+	ticket           record.Ticket
+	resultWord       string // of the record, for what the child has answered; "" before
 }
 
 var _ rounds.RepeatedRequest = (*sentCall)(nil)
@@ -48,7 +48,7 @@ func (c *sentCall) enterInFlight(from Requester, token []byte) {
 	c.inFlight.Key, c.inFlight.Client = c.lease.Instance(), from
 	c.sender.InFlight.Start(&c.inFlight)
 	if token != nil {
-		c.hubToken = c.sender.Progress.Add(*c.inFlight.Key, from.Client, bytes.Clone(token))
+		c.hubProgressToken = c.sender.Progress.Add(*c.inFlight.Key, from.Client, bytes.Clone(token))
 	}
 }
 
@@ -60,8 +60,8 @@ func (c *sentCall) giveBack(err error) (notices []<-chan struct{}) {
 	}
 	c.holdsLease = false
 	notices = c.sender.InFlight.End(&c.inFlight, err != nil)
-	if c.hubToken != nil {
-		c.sender.Progress.Remove(c.hubToken)
+	if c.hubProgressToken != nil {
+		c.sender.Progress.Remove(c.hubProgressToken)
 	}
 	c.lease.Release()
 	return notices
@@ -69,7 +69,7 @@ func (c *sentCall) giveBack(err error) (notices []<-chan struct{}) {
 
 // context returns the context that the child is called by.
 func (c *sentCall) context(ctx context.Context) context.Context {
-	return inflight.NewContext(run.WithProgressToken(ctx, c.hubToken), &c.inFlight)
+	return inflight.NewContext(run.WithProgressToken(ctx, c.hubProgressToken), &c.inFlight)
 }
 
 // awaitAnswer sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
@@ -82,7 +82,7 @@ func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
-	return c.Answer(resp), nil
+	return c.ShapeAnswer(resp), nil
 }
 
 // A followUp lists what the hub still has to do before the client gets an answer: explain a refusal of the kernel, adopt a task, read the
@@ -93,7 +93,7 @@ type followUp struct{ explainRefusal, adoptTask, rereadLists, shorten bool }
 func (c *sentCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
 	c.resultWord = c.ticket.RecordAnswer(answer)
 	todo.explainRefusal = failure.MayBeKernelRefusal(c.lease, c.resultWord, answer)
-	if kind, name := c.target.onList(); name != "" && c.resultWord != audit.ResultOK {
+	if kind, name := c.target.listEntry(); name != "" && c.resultWord != audit.ResultOK {
 		todo.rereadLists = meansUnknown(answer, kind, name)
 	}
 	if tool, ok := c.target.(*toolTarget); ok {
@@ -111,12 +111,12 @@ func (c *sentCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo
 	tool, _ := c.target.(*toolTarget)
 	if todo.adoptTask {
 		c.client().KeepResultType()
-		token, progress := c.hubToken, c.sender.Progress
-		c.hubToken = nil // the task has it until it ends
-		answer = c.sender.AdoptTask(ctx, c.lease, tool.tool.Remote, answer, func() { progress.Remove(token) })
+		token, progress := c.hubProgressToken, c.sender.Progress
+		c.hubProgressToken = nil // the task has it until it ends
+		answer = c.sender.AdoptTask(ctx, c.lease, tool.tool.OwnName, answer, func() { progress.Remove(token) })
 	}
 	if todo.rereadLists {
-		kind, _ := c.target.onList()
+		kind, _ := c.target.listEntry()
 		c.lease.Doubt(context.Background(), 1<<kind, doubtTime)
 	}
 	if todo.shorten {
@@ -136,7 +136,7 @@ func (c *sentCall) Params() [][]byte {
 	if c.body != nil {
 		return [][]byte{c.body}
 	}
-	return c.attempt.call.childParams(c.hubToken, c.target.pathEdits(c.sender, c.verdict))
+	return c.attempt.call.childParams(c.hubProgressToken, c.target.pathEdits(c.sender, c.verdict))
 }
 
 // Ask implements [rounds.RepeatedRequest].
@@ -145,7 +145,7 @@ func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 }
 
 // Answer implements [rounds.RepeatedRequest].
-func (c *sentCall) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
+func (c *sentCall) ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer {
 	return c.sender.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().ShapeAnswer(c.lease, c.target.requestMethod(), resp))
 }
 
@@ -164,7 +164,7 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 	if again.scan == nil || !again.scan.NeedsBoundary() {
 		return nil
 	}
-	rootsView, err := c.client().AwaitRoots(ctx, c.sender.Roots.NewWait())
+	rootsView, err := c.client().AwaitRoots(ctx, c.sender.RootsManager.NewWaitBudget())
 	if err != nil {
 		return err
 	}

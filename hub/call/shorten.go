@@ -29,7 +29,7 @@ type resultOrigin struct {
 
 // resultOrigin returns what is kept of the call. It is asked for if the result is too large.
 func (t *toolTarget) resultOrigin(approved bool) *resultOrigin {
-	o := &resultOrigin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
+	o := &resultOrigin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.OwnName, approved: approved}
 	if len(t.args) <= maxKeptArguments {
 		o.args = append([]byte{}, t.args...)
 	}
@@ -111,11 +111,11 @@ func (s *Sender) judgeAgain(ctx context.Context, o *resultOrigin) (policy.Decisi
 	if tool.Tool == nil {
 		return policy.Deny, errNotOffered
 	}
-	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, rootsWait: s.Roots.NewWait()}
+	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, rootsWait: s.RootsManager.NewWaitBudget()}
 	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.rootsWait}
 	err := att.scanAndAwaitRoots(ctx)
 	if err == nil && !att.conf.IsDenied(att.child) {
-		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planPlace(nil) {
+		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planWorkplace(nil) {
 			err = errNotOffered
 		}
 		defer att.lease.Release()

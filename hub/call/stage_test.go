@@ -150,7 +150,7 @@ func newStage(t *testing.T, with staging) *stage {
 	s.offering = offering.New(s.conf, s.inForce, func(child string) bool { return s.instances.AwaitsList(child) })
 	s.instances.supervisor = children.NewSupervisor(children.SupervisorOptions{
 		Specs: s.conf.Specs(), Launcher: s.children,
-		Changed: func(st children.Status, raw *offers.Offer) {
+		Changed: func(st children.Status, raw *offers.RawOffer) {
 			var offer *catalog.Offer // nil: it has not listed anything yet
 			conf := s.inForce.InForce()
 			if entry := conf.Child(st.Child); raw != nil && entry != nil {
@@ -178,7 +178,7 @@ func newStage(t *testing.T, with staging) *stage {
 	s.conf.PutInForce(nil)
 	known := make(chan struct{})
 	close(known)
-	s.offering.Recall(t.Context(), known, func(*configuration.Configuration, *configuration.Child) *offers.Offer { return nil })
+	s.offering.Recall(t.Context(), known, func(*configuration.Configuration, *configuration.Child) *offers.RawOffer { return nil })
 	s.client = &scriptedClient{}
 	s.client.Client = handshake.NewMain(&s.client.messenger, &host{s, manager})
 	set := record.Settings{Required: with.required}
@@ -186,10 +186,10 @@ func newStage(t *testing.T, with staging) *stage {
 		s.startRecord(&set)
 	}
 	s.Sender = &call.Sender{
-		ID: "session-0123456789", Main: s.client, Current: s.inForce, Offering: s.offering, Instances: s.instances, Roots: manager,
+		ID: "session-0123456789", MainClient: s.client, Current: s.inForce, Offering: s.offering, Instances: s.instances, RootsManager: manager,
 		Approvals: approval.New(guard.OS{}, zerolog.Nop(), func() approval.Rules { return s.inForce.InForce().ApprovalRules() }),
 		Tasks:     &s.tasks, Progress: &s.progress, Results: results.NewStore(&results.Shelf{}, "somebody", 0), Log: zerolog.Nop(),
-		Own: func(_ context.Context, tool string, _ *jsonrpc.Message) jsonrpc.Answer {
+		ServeHubTool: func(_ context.Context, tool string, _ *jsonrpc.Message) jsonrpc.Answer {
 			return jsonrpc.ResultAnswer([]byte(`{"own":"` + tool + `"}`))
 		},
 		AdoptTask: func(_ context.Context, _ *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer {
@@ -257,7 +257,7 @@ func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rul
 	s.inForce.Set(conf)
 	return func() {
 		_, had := s.offering.Offers()
-		renewed := map[*offers.Offer]*catalog.Offer{}
+		renewed := map[*offers.RawOffer]*catalog.Offer{}
 		for name, of := range had {
 			if entry := conf.Child(name); entry != nil && of != nil {
 				renewed[of.Raw] = conf.ReadOffer(entry, of.Raw)
@@ -501,11 +501,11 @@ func (c *scriptedClient) AllowsFastPath(_ spec.Share, mirrored bool, _ *children
 	}
 	return int(c.fastAsked.Add(1)) != c.refuseFast
 }
-func (c *scriptedClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.RootsView, bool, error) {
+func (c *scriptedClient) Reconsider(ctx context.Context, waitBudget *rootsmgr.WaitBudget, limit time.Duration) (rootsmgr.RootsView, bool, error) {
 	if c.reconsiders != nil {
 		return c.reconsiders()
 	}
-	return c.Client.Reconsider(ctx, wait, limit)
+	return c.Client.Reconsider(ctx, waitBudget, limit)
 }
 
 // A scriptedMessenger is the way to the client.

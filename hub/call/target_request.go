@@ -38,10 +38,10 @@ type requestTarget struct {
 	unaskable string
 }
 
-// sendRequest sends m to a target, with remote instead of quoted, the client's name for it.
+// sendRequest sends m to a target, with ownName instead of quoted, the client's name for it.
 // It returns the answer and the error of Call.JudgeAndSend.
-func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
-	c := &Call{sender: s, token: tokenOf(m), splicing: splicingOf(m, quoted, remote), target: t}
+func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []byte, ownName string, t *requestTarget) (jsonrpc.Answer, error) {
+	c := &Call{sender: s, progressToken: progressTokenOf(m), splicing: splicingOf(m, quoted, ownName), target: t}
 	return c.JudgeAndSend(ctx)
 }
 
@@ -87,7 +87,7 @@ func (t *requestTarget) beforeSend(lease *children.Lease) error {
 	return t.before(lease)
 }
 
-func (t *requestTarget) onList() (offers.ListKind, string) { return t.kind, t.listed }
+func (t *requestTarget) listEntry() (offers.ListKind, string) { return t.kind, t.listed }
 
 func (t *requestTarget) denyAttempt(att *attempt) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.denialText(""))

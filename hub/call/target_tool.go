@@ -26,7 +26,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
@@ -36,7 +36,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 			return s.serveOwn(ctx, tool, m)
 		}
 		request := client.RequestOf(ctx)
-		if refusal, ok := request.FitHeaders(tool.Mirrors, m.Param("arguments")); !ok {
+		if refusal, ok := request.CheckHeaders(tool.Mirrors, m.Param("arguments")); !ok {
 			return refusal, nil
 		}
 		return s.CallTool(ctx, m, quoted, tool)
@@ -74,9 +74,9 @@ func (t *toolTarget) ownerChild() (*configuration.Configuration, string) {
 func (t *toolTarget) requestMethod() string { return methods.CallTool }
 
 func (t *toolTarget) recordSubject() record.Subject {
-	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.argumentsPointer}
+	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.OwnName, Arguments: t.args, At: t.argumentsPointer}
 	if t.tool.Made {
-		subject.Tool, subject.Unlisted = "", t.tool.Remote
+		subject.Tool, subject.Unlisted = "", t.tool.OwnName
 	}
 	return subject
 }
@@ -87,7 +87,7 @@ func (t *toolTarget) approvalRequest(*Call) approval.EscalatedRequest {
 		task = []byte("task")
 	}
 	return approval.EscalatedRequest{
-		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(t.tool.Remote), t.args, task),
+		Tool: true, Name: t.tool.OwnName, Args: t.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(t.tool.OwnName), t.args, task),
 	}
 }
 
@@ -110,23 +110,23 @@ func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan
 	if t.setArgumentErr != nil {
 		return nil, t.setArgumentErr
 	}
-	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
-		return c.scanned.scan, nil
+	if c.earlierScan.scan != nil && c.earlierScan.tool == t.tool.Checked {
+		return c.earlierScan.scan, nil
 	}
 	scan, err := t.tool.Conf.Checker.Scan(t.tool.Checked, t.args)
 	switch {
-	case err != nil && c.fast: // the refusal has to be recorded
+	case err != nil && c.onFastPath: // the refusal has to be recorded
 		return nil, errWouldBlock
 	case err != nil:
 		return nil, t.recheckSchemaRefusal(ctx, c, err)
 	}
-	c.scanned = scanResult{t.tool.Checked, scan}
+	c.earlierScan = scanResult{t.tool.Checked, scan}
 	return scan, nil
 }
 
 func (t *toolTarget) beforeSend(*children.Lease) error { return nil }
 
-func (t *toolTarget) onList() (offers.ListKind, string) { return offers.Tools, t.tool.Remote }
+func (t *toolTarget) listEntry() (offers.ListKind, string) { return offers.Tools, t.tool.OwnName }
 
 // maxResult returns how many bytes of text the result may have; 0: any number.
 func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }
@@ -145,7 +145,7 @@ func (t *toolTarget) pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
 		edits = append(edits, jsonrpc.Edit{Old: t.args[r.Start:r.End], With: r.With})
-		s.Log.Info().Str("child", t.tool.Child).Str("tool", t.tool.Remote).Str("argument", printable.Escape(r.Pointer, 200)).
+		s.Log.Info().Str("child", t.tool.Child).Str("tool", t.tool.OwnName).Str("argument", printable.Escape(r.Pointer, 200)).
 			Str("from", printable.Escape(r.From, 400)).Str("to", printable.Escape(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}
 	return edits
@@ -159,30 +159,30 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 	switch {
 	case raw == tool.Offer:
 		return nil
-	case c.fast: // reading it may take a while
+	case c.onFastPath: // reading it may take a while
 		return errWouldBlock
 	}
 	now := tool.Conf.ReadOffer(tool.Conf.Child(tool.Child), raw)
 	for _, o := range now.Tools {
 		switch {
-		case o.Remote != tool.Remote:
+		case o.OwnName != tool.OwnName:
 		case !tool.Made && o.SameDefinition(tool.Tool):
 			return nil
 		default:
-			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
+			s.Log.Info().Str("child", tool.Child).Str("tool", tool.OwnName).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
 			t.tool, t.fromRunningChild = offering.Tool{Tool: o, Conf: tool.Conf}, true
-			return scanAgainError{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
+			return scanAgainError{&failure.ChangedToolError{Server: o.Child, Tool: o.OwnName}}
 		}
 	}
 	for _, left := range now.Omitted {
-		if left.Name == tool.Remote {
-			return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote, Reason: left.Reason}
+		if left.Name == tool.OwnName {
+			return &failure.MissingToolError{Server: tool.Child, Tool: tool.OwnName, Reason: left.Reason}
 		}
 	}
 	if tool.Made && raw.IsUnread(offers.Tools) {
 		return nil
 	}
-	return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote}
+	return &failure.MissingToolError{Server: tool.Child, Tool: tool.OwnName}
 }
 
 // recheckSchemaRefusal is asked before a call is refused by a tool's schema: while the child

@@ -67,7 +67,7 @@ const maxYields = 3
 
 type turnKey struct{}
 
-// keptTurn returns the keeper of the request of ctx; nil: it has none.
+// turnKeeperOf returns the keeper of the request of ctx; nil: it has none.
 func turnKeeperOf(ctx context.Context) *turnKeeper {
 	k, _ := ctx.Value(turnKey{}).(*turnKeeper)
 	return k
@@ -139,7 +139,7 @@ func (c *Call) endTurn() {
 // limitedName returns the name by which limits of hub.json are for a call: the tool's own name, or the method.
 func (c *Call) limitedName() string {
 	if t, ok := c.target.(*toolTarget); ok {
-		return t.tool.Remote
+		return t.tool.OwnName
 	}
 	return c.target.requestMethod()
 }

@@ -60,7 +60,7 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 		}},
 		{name: "its roots", change: func(s *stage) {
 			s.roots.Script(nil)
-			s.Roots.NoteChange()
+			s.RootsManager.NoteChange()
 			go func() {
 				<-goOn
 				(<-s.roots.Next()).Roots(platform.Host().FormatURI(s.root))
@@ -68,7 +68,7 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 		}},
 		{name: "other roots", want: "is outside", change: func(s *stage) {
 			s.roots.Always(platform.Host().FormatURI(s.outside))
-			s.Roots.NoteChange()
+			s.RootsManager.NoteChange()
 			time.Sleep(time.Minute)
 			s.client.reconsiders = func() (rootsmgr.RootsView, bool, error) { <-goOn; return rootsmgr.RootsView{}, false, nil }
 		}},

@@ -41,7 +41,7 @@ func (o *Offer) appURIs() (all []string) {
 	}
 	for _, k := range []offers.ListKind{offers.Resources, offers.Templates} {
 		for _, it := range o.items[k] {
-			add(it.Remote)
+			add(it.OwnName)
 		}
 	}
 	for _, t := range o.Tools {
@@ -58,7 +58,7 @@ type apps struct {
 
 // An appURI is a URI of an app, as its child has it.
 type appURI struct {
-	Source
+	ResourceSource
 	by *Builder // that read it
 }
 
@@ -73,7 +73,7 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 			continue
 		}
 		for _, uri := range offer.apps {
-			at := appURI{Source{offer.child, uri}, offer.by}
+			at := appURI{ResourceSource{offer.child, uri}, offer.by}
 			if _, taken := a.whose[uri]; taken {
 				later = append(later, at)
 			} else {
@@ -107,7 +107,7 @@ func (a *apps) renamesFor(child string) bool { return a.names[child] != nil }
 
 // renamedItem returns an item with its URI towards the client.
 func (a *apps) renamedItem(k offers.ListKind, it *Item) *Item {
-	name := a.names[it.Child][it.Remote]
+	name := a.names[it.Child][it.OwnName]
 	if name == "" {
 		return it
 	}
@@ -182,7 +182,7 @@ func (c *Catalog) AppTools(name string) []*Tool {
 	}
 	for _, t := range c.tools {
 		switch {
-		case t.Remote != name || !with[t.Child]:
+		case t.OwnName != name || !with[t.Child]:
 		case t.app:
 			own = append(own, t)
 		default:

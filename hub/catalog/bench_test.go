@@ -24,7 +24,7 @@ func BenchmarkRead(b *testing.B) {
 			`"page":{"type":"integer","minimum":1,"default":1},"output_path":{"type":"string","description":"File to which the result is written"}},`+
 			`"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":true}}`)
 	}
-	offer := &offers.Offer{Entries: offers.Entries{offers.Tools: raw(tools...)}}
+	offer := &offers.RawOffer{Entries: offers.Entries{offers.Tools: raw(tools...)}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if o := builder.Read("kid", offer); len(o.Tools) != 10 {

@@ -28,7 +28,7 @@ func TestBrokenDefinitions(t *testing.T) {
 		}
 	}
 	b := builder(t, "kid")
-	given := &offers.Offer{Entries: entries}
+	given := &offers.RawOffer{Entries: entries}
 	o := b.Read("kid", given)
 	var after []string
 	for _, list := range o.Raw.Entries {
@@ -118,8 +118,8 @@ func TestIdentifiersOfResults(t *testing.T) {
 	const id = `"$id":"Result",`
 	mine, own := def("mine", id, ""), def("own", `"$id":"Other",`, "")
 	c := b.Catalog(map[string]*Offer{
-		"a": b.Read("a", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(mine, def("again", id, `,"x":1.0`))}}),
-		"b": b.Read("b", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(own, def("theirs", id, `,"required":["n"]`), def("twice", `"$id":"New","\u0024id":"Result",`, ""))}}),
+		"a": b.Read("a", &offers.RawOffer{Entries: offers.Entries{offers.Tools: raw(mine, def("again", id, `,"x":1.0`))}}),
+		"b": b.Read("b", &offers.RawOffer{Entries: offers.Entries{offers.Tools: raw(own, def("theirs", id, `,"required":["n"]`), def("twice", `"$id":"New","\u0024id":"Result",`, ""))}}),
 	})
 	asListed := func(list *Pages) string { return string(jsonrpc.Get(list.At(nil).Result, "tools")) }
 	prefixed := func(child string, defs ...string) (all []string) {

@@ -85,33 +85,33 @@ func (b *Builder) Owners(name string) []string {
 
 // Unlisted makes a tool of which only the name is known. It is for judging a call of a child that lists nothing, because the rules deny
 // everything of it, or because its list cannot be read. nil: there is no such child, or it can have no such tool.
-func (b *Builder) Unlisted(child, remote string) *Tool {
+func (b *Builder) Unlisted(child, ownName string) *Tool {
 	c := b.byName[child]
-	if c == nil || remote == "" || !c.wantsTool(remote) || b.cfg.Pins.Holds(child) {
+	if c == nil || ownName == "" || !c.wantsTool(ownName) || b.cfg.Pins.Holds(child) {
 		return nil
 	}
-	def := append(jsonrpc.AppendString([]byte(`{"name":`), remote), '}')
+	def := append(jsonrpc.AppendString([]byte(`{"name":`), ownName), '}')
 	checked, err := b.cfg.Checker.Tool(child, "", def)
 	if err != nil {
 		return nil
 	}
-	t := &Tool{Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, common: &CommonDecision{}, alias: c.Words.Rename[remote], Set: c.Words.Set[remote]}
+	t := &Tool{Child: child, OwnName: ownName, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, common: &CommonDecision{}, alias: c.Words.Rename[ownName], Set: c.Words.Set[ownName]}
 	t.Name = b.cfg.Names.exposedName(child, c.Prefix, t.Shown())
 	return t
 }
 
 // UnlistedItem works like Unlisted for a prompt, or another thing that is known by a name.
-func (b *Builder) UnlistedItem(child, remote string) *Item {
+func (b *Builder) UnlistedItem(child, ownName string) *Item {
 	c := b.byName[child]
-	if c == nil || remote == "" || !c.toolsetView.ShowsPrompt(child, remote) {
+	if c == nil || ownName == "" || !c.toolsetView.ShowsPrompt(child, ownName) {
 		return nil
 	}
-	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b.reader}
+	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, ownName), Child: child, OwnName: ownName, Made: true, by: b.reader}
 }
 
 // Prefixed splits a name into the child whose prefix it has, of the ones that fit, and the child's own name. ok is false if no child that
 // fits has a prefix: then any name may be its own.
-func (b *Builder) Prefixed(name string, fits func(child string) bool) (child, remote string, ok bool) {
+func (b *Builder) Prefixed(name string, fits func(child string) bool) (child, ownName string, ok bool) {
 	for _, owner := range b.Owners(name) {
 		if prefix := b.byName[owner].Prefix; prefix != "" && fits(owner) {
 			return owner, name[len(prefix):], true

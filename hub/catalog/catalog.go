@@ -58,7 +58,7 @@ func (c *Catalog) Tools() []*Tool { return c.tools }
 func (c *Catalog) Listed() []*Tool { return c.by.listedTools(c.tools) }
 
 // ToolOf returns the tool that a child calls so, nil for none.
-func (c *Catalog) ToolOf(child, remote string) *Tool { return c.byChild[child][remote] }
+func (c *Catalog) ToolOf(child, ownName string) *Tool { return c.byChild[child][ownName] }
 
 // Item returns the prompt, resource or template of this name towards the client,
 // nil for none.
@@ -113,7 +113,7 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, mended: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
 	for _, own := range b.cfg.Own {
-		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def, finds: own.Finds}
+		t := &Tool{Name: own.Name, OwnName: own.Name, Def: own.Def, finds: own.Finds}
 		c.byName[t.Name] = t
 		c.tools = append(c.tools, t)
 	}
@@ -128,7 +128,7 @@ func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 		for _, t := range offer.Tools {
 			mine := *t // its name may change in this catalogue
 			mine.Def = c.apps.renamedTool(t.Child, t.Def)
-			c.byChild[offer.child][t.Remote] = &mine
+			c.byChild[offer.child][t.OwnName] = &mine
 			c.tools = append(c.tools, &mine)
 			wanted[t.Name]++
 		}
@@ -204,9 +204,9 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 
 // uniqueName returns a name with a mark. A mark that something else has for a name of
 // its own grows until nothing is called so.
-func (b *Builder) uniqueName(child, remote string, taken func(string) bool) string {
+func (b *Builder) uniqueName(child, ownName string, taken func(string) bool) string {
 	for size := markSize; ; size++ {
-		if name := b.cfg.Names.markedName(child, b.byName[child].Prefix, remote, size); !taken(name) {
+		if name := b.cfg.Names.markedName(child, b.byName[child].Prefix, ownName, size); !taken(name) {
 			return name
 		}
 	}
@@ -241,7 +241,7 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 		c.subscribable[name] = string(jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, "resources"), "subscribe")) == "true"
 		for _, k := range []offers.ListKind{offers.Resources, offers.Templates} {
 			for _, it := range offer.items[k] {
-				c.schemes[name][schemeOf(it.Remote)] = true
+				c.schemes[name][schemeOf(it.OwnName)] = true
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func TestCollisions(t *testing.T) {
 	t.Parallel()
 	b := builder(t, "a", "a__b")
 	offer := func(name, tool, prompt string) *Offer {
-		return b.Read(name, &offers.Offer{
+		return b.Read(name, &offers.RawOffer{
 			Entries: offers.Entries{
 				offers.Tools:     raw(`{"name":"` + tool + `","inputSchema":{"type":"object"}}`),
 				offers.Prompts:   raw(`{"name":"` + prompt + `"}`),
@@ -63,8 +63,8 @@ func TestCollisions(t *testing.T) {
 	if len(names) != 3 || names[0] != "own" || c.Tool("a__b__t") != nil {
 		t.Fatalf("%q", names)
 	}
-	for i, want := range []struct{ child, remote string }{{"a", "b__t"}, {"a__b", "t"}} {
-		if got := c.Tool(names[i+1]); got == nil || got.Child != want.child || got.Remote != want.remote || got != c.ToolOf(want.child, want.remote) {
+	for i, want := range []struct{ child, ownName string }{{"a", "b__t"}, {"a__b", "t"}} {
+		if got := c.Tool(names[i+1]); got == nil || got.Child != want.child || got.OwnName != want.ownName || got != c.ToolOf(want.child, want.ownName) {
 			t.Errorf("%s is %v", names[i+1], got)
 		}
 	}
@@ -76,7 +76,7 @@ func TestCollisions(t *testing.T) {
 	if got := listed(c, offers.Resources, "uri"); !slices.Equal(got, []string{"note://1", other}) {
 		t.Errorf("%q", got)
 	}
-	for uri, want := range map[string]Source{"note://1": {"a", "note://1"}, other: {"a__b", "note://1"}} {
+	for uri, want := range map[string]ResourceSource{"note://1": {"a", "note://1"}, other: {"a__b", "note://1"}} {
 		if w := c.Sources(uri); !w.Certain || w.Likely[0] != want {
 			t.Errorf("%s is of %v", uri, w)
 		}
@@ -91,7 +91,7 @@ func TestCollisions(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	old, b := builder(t, "kid"), builder(t, "kid")
-	entry := &offers.Offer{
+	entry := &offers.RawOffer{
 		Entries: offers.Entries{offers.Tools: raw(`{"name":"t","inputSchema":{"type":"object"}}`), offers.Prompts: raw(`{"name":"p"}`), offers.Resources: raw(`{"uri":"note://1","name":"n"}`)},
 	}
 	for _, by := range []*Builder{old, b} {
@@ -112,14 +112,14 @@ func TestSources(t *testing.T) {
 	b := builder(t, "none", "other", "alike", "fits")
 	has := []byte(`{"resources":{}}`)
 	c := b.Catalog(map[string]*Offer{
-		"none":  b.Read("none", &offers.Offer{}),
-		"other": b.Read("other", &offers.Offer{Capabilities: has}),
-		"alike": b.Read("alike", &offers.Offer{Capabilities: has, Entries: offers.Entries{offers.Resources: raw(`{"uri":"NOTE://9","name":"n"}`)}}),
-		"fits":  b.Read("fits", &offers.Offer{Capabilities: []byte(`{"resources":{"subscribe":true}}`), Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`)}}),
+		"none":  b.Read("none", &offers.RawOffer{}),
+		"other": b.Read("other", &offers.RawOffer{Capabilities: has}),
+		"alike": b.Read("alike", &offers.RawOffer{Capabilities: has, Entries: offers.Entries{offers.Resources: raw(`{"uri":"NOTE://9","name":"n"}`)}}),
+		"fits":  b.Read("fits", &offers.RawOffer{Capabilities: []byte(`{"resources":{"subscribe":true}}`), Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`)}}),
 	})
 	w := c.Sources("note://1")
 	got := []string{}
-	for _, rank := range [][]Source{w.Likely, w.SameScheme, w.Others} {
+	for _, rank := range [][]ResourceSource{w.Likely, w.SameScheme, w.Others} {
 		for _, at := range rank {
 			got = append(got, at.Child)
 		}
@@ -134,7 +134,7 @@ func TestSources(t *testing.T) {
 	if at, ok := c.OwnerOf("note://1", []string{"alike", "other"}); !ok || at.Child != "alike" {
 		t.Errorf("of these it is %v, %t", at, ok)
 	}
-	if at := c.Addressed("mcphub://fits/note://2"); at == nil || at.Child != "fits" || at.Remote != "note://2" {
+	if at := c.Addressed("mcphub://fits/note://2"); at == nil || at.Child != "fits" || at.OwnName != "note://2" {
 		t.Errorf("%v", at)
 	}
 	if c.Addressed("mcphub://nobody/note://2") != nil {
@@ -148,7 +148,7 @@ func TestSources(t *testing.T) {
 func TestTemplatesAreTheChilds(t *testing.T) {
 	t.Parallel()
 	b := builder(t, "kid")
-	offer := &offers.Offer{Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}}
+	offer := &offers.RawOffer{Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}}
 	c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", offer)})
 	if got, want := c.TemplatesOf("kid"), TemplatesOf(offer); !slices.Equal(got, want) || len(want) != 2 {
 		t.Errorf("%q, the child has %q", got, want)

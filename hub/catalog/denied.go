@@ -22,7 +22,7 @@ func (c *Catalog) For(by *validate.Checker) *Catalog {
 
 // withoutDenied makes the Catalog of For.
 func (c *Catalog) withoutDenied(by *validate.Checker) *Catalog {
-	denied := func(t *Tool) bool { return t.Child != "" && by.Refuses(t.Child, t.Remote) }
+	denied := func(t *Tool) bool { return t.Child != "" && by.Refuses(t.Child, t.OwnName) }
 	out := *c
 	out.onLists = slices.DeleteFunc(slices.Clone(c.onLists), denied)
 	out.tools = slices.DeleteFunc(slices.Clone(c.tools), denied)

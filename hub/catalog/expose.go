@@ -20,7 +20,7 @@ func (b *Builder) listedTools(all []*Tool) []*Tool {
 	}
 	var some []*Tool
 	for _, t := range all {
-		if child := b.byName[t.Child]; t.Child == "" || child != nil && matchesAny(child.Always, t.Remote, false) {
+		if child := b.byName[t.Child]; t.Child == "" || child != nil && matchesAny(child.Always, t.OwnName, false) {
 			some = append(some, t)
 		}
 	}

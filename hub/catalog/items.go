@@ -11,11 +11,11 @@ import (
 
 // An Item is a prompt, a resource or a template as the client sees it.
 type Item struct {
-	Name   string // towards the client: a name, a URI, a URI template
-	Child  string
-	Remote string // the child's own
-	Def    []byte // definition towards the client
-	Made   bool   // of a name that a client made up: see Builder.UnlistedItem
+	Name    string // towards the client: a name, a URI, a URI template
+	Child   string
+	OwnName string // the child's own
+	Def     []byte // definition towards the client
+	Made    bool   // of a name that a client made up: see Builder.UnlistedItem
 
 	by *Builder // that read it
 }
@@ -28,38 +28,38 @@ func (o *Offer) readItems(k offers.ListKind, child *Child, entries [][]byte, wit
 	size := 0
 	for i, raw := range entries {
 		given := definition.Read(raw)
-		remote, ok := jsonrpc.String(given.Get(l.Key))
+		ownName, ok := jsonrpc.String(given.Get(l.Key))
 		size += len(raw)
 		reason := ""
 		switch {
-		case !ok || remote == "":
+		case !ok || ownName == "":
 			reason = fmt.Sprintf("it is no %s with a %s", l.Noun, l.Key)
 		case !isUnambiguous(given.Members):
 			reason = "its definition has a member twice"
-		case seen[remote]:
+		case seen[ownName]:
 			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.Noun, l.Key)
 		case size > b.cfg.Limit:
 			reason = b.tooMuch(k)
 		default:
-			reason = withheld[pin.ThingOf(k, remote)]
+			reason = withheld[pin.ThingOf(k, ownName)]
 		}
 		def, mended, err := definition.Check(k, given)
 		if reason == "" && err != nil {
 			reason = err.Error()
 		}
 		label := fmt.Sprintf("%s %d", l.Noun, i+1)
-		if remote != "" {
-			label = l.Noun + " " + remote
+		if ownName != "" {
+			label = l.Noun + " " + ownName
 		}
 		if reason != "" {
 			o.Omitted = append(o.Omitted, Omission{label, reason})
 			continue
 		}
-		seen[remote] = true
+		seen[ownName] = true
 		o.Mended = appendMended(o.Mended, label, mended)
-		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleanProse(def.Text), by: b}
+		it := &Item{Name: ownName, Child: child.Name, OwnName: ownName, Def: cleanProse(def.Text), by: b}
 		if l.ByName() {
-			it.Name = b.cfg.Names.exposedName(it.Child, child.Prefix, remote)
+			it.Name = b.cfg.Names.exposedName(it.Child, child.Prefix, ownName)
 			it.Def = withKey(it.Def, l.Key, it.Name)
 		}
 		o.items[k] = append(o.items[k], it)
@@ -111,7 +111,7 @@ func (b *Builder) nameItems(k offers.ListKind, offered [][]*Item) (byName map[st
 
 func (b *Builder) markedItem(k offers.ListKind, byName map[string]*Item, it *Item) string {
 	if !k.List().ByName() {
-		return serverURI(it.Child, it.Remote) // those of apps have their names already: see apps.go
+		return serverURI(it.Child, it.OwnName) // those of apps have their names already: see apps.go
 	}
-	return b.uniqueName(it.Child, it.Remote, func(name string) bool { return byName[name] != nil })
+	return b.uniqueName(it.Child, it.OwnName, func(name string) bool { return byName[name] != nil })
 }

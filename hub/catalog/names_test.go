@@ -59,7 +59,7 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 	for _, most := range []int{50, 128} {
 		b := builder(t, "kid")
 		b.cfg.Names.Max, b.cfg.Children[0].Prefix = most, ""
-		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(defs...), offers.Prompts: raw(defs...)}})})
+		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &offers.RawOffer{Entries: offers.Entries{offers.Tools: raw(defs...), offers.Prompts: raw(defs...)}})})
 		for _, k := range []offers.ListKind{offers.Tools, offers.Prompts} {
 			names := listed(c, k, "name")
 			if k == offers.Tools {
@@ -69,14 +69,14 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 				t.Fatalf("%d are listed", len(names))
 			}
 			for i, name := range names {
-				remote := ""
+				ownName := ""
 				if k == offers.Tools {
-					remote = c.Tool(name).Remote
+					ownName = c.Tool(name).OwnName
 				} else {
-					remote = c.Item(k, name).Remote
+					ownName = c.Item(k, name).OwnName
 				}
-				if fits := len(own[i]) <= most; (name == own[i]) != fits || len(name) > most || remote != own[i] {
-					t.Errorf("names.max %d: the one of %d characters is listed as %q, which is %q", most, len(own[i]), name, remote)
+				if fits := len(own[i]) <= most; (name == own[i]) != fits || len(name) > most || ownName != own[i] {
+					t.Errorf("names.max %d: the one of %d characters is listed as %q, which is %q", most, len(own[i]), name, ownName)
 				}
 			}
 		}

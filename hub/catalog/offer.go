@@ -14,7 +14,7 @@ import (
 // An Offer is what one child offers, read: each tool with the name it would
 // have if no other wanted it. It never changes and may serve many catalogues.
 type Offer struct {
-	Raw     *offers.Offer
+	Raw     *offers.RawOffer
 	Tools   []*Tool
 	Omitted []Omission
 	Mended  []Omission // what is offered in another form than the child gave it
@@ -38,7 +38,7 @@ type Omission struct{ Name, Reason string }
 
 // Read reads what a child of the configuration listed. It compiles schemas, so it
 // may take a while.
-func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
+func (b *Builder) Read(name string, raw *offers.RawOffer) *Offer {
 	if b.reader != b {
 		return b.Show(b.reader.Read(name, raw))
 	}
@@ -50,30 +50,30 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	for i, entry := range raw.Entries[offers.Tools] {
 		t, reason := b.makeTool(child, raw, entry)
 		if reason == excludedByOperator {
-			out.Hidden = append(out.Hidden, t.Remote)
+			out.Hidden = append(out.Hidden, t.OwnName)
 			continue
 		}
 		bytes += len(entry)
 		switch {
 		case reason != "":
-		case seen[t.Remote]:
+		case seen[t.OwnName]:
 			reason = "a second tool of this name; the first one counts"
 		case bytes > b.cfg.Limit:
 			reason = b.tooMuch(offers.Tools)
 		default:
-			reason = withheld[pin.ThingOf(offers.Tools, t.Remote)]
+			reason = withheld[pin.ThingOf(offers.Tools, t.OwnName)]
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)
 			if t != nil {
-				label = t.Remote
+				label = t.OwnName
 			}
 			out.Omitted = append(out.Omitted, Omission{label, reason})
 			continue
 		}
-		seen[t.Remote] = true
+		seen[t.OwnName] = true
 		out.Tools = append(out.Tools, t)
-		out.Mended = appendMended(out.Mended, t.Remote, t.mended)
+		out.Mended = appendMended(out.Mended, t.OwnName, t.mended)
 	}
 	out.dropCollisions()
 	for k := offers.Prompts; k < offers.Kinds; k++ {
@@ -131,7 +131,7 @@ func (o *Offer) Revision() uint64 { return o.by.byName[o.child].Revision }
 
 // TemplatesOf returns all templates of an offer, those too that are not listed: the
 // child reads by them.
-func TemplatesOf(o *offers.Offer) []string {
+func TemplatesOf(o *offers.RawOffer) []string {
 	var all []string
 	for _, raw := range o.Entries[offers.Templates] {
 		if t, ok := jsonrpc.GetString(raw, offers.Templates.List().Key); ok {

@@ -37,44 +37,44 @@ const (
 // with what servers offered last gives no URI to another server than the hub before it. Its mutex is a leaf.
 type SkillURIs struct {
 	mu     sync.RWMutex
-	wanted map[string]map[string]bool     // by a URI of theirs, the children that claim it; true: with all below it
-	within map[string]map[string]struct{} // by a folder, the children that claim something in it
-	names  map[string]map[string]string   // towards the client; by child, by the child's own URI
-	whose  map[string]claim               // by the URI towards the client
-	below  map[string]map[Source]struct{} // by a folder towards the client: what it would have to be for claims below it; URI "": it can be nothing
-	others map[string]bool                // children with URIs that are called otherwise
-	held   int                            // bytes, as of claimCost
-	heldOf map[string]int                 // of them, by child
+	wanted map[string]map[string]bool             // by a URI of theirs, the children that claim it; true: with all below it
+	within map[string]map[string]struct{}         // by a folder, the children that claim something in it
+	names  map[string]map[string]string           // towards the client; by child, by the child's own URI
+	whose  map[string]claim                       // by the URI towards the client
+	below  map[string]map[ResourceSource]struct{} // by a folder towards the client: what it would have to be for claims below it; URI "": it can be nothing
+	others map[string]bool                        // children with URIs that are called otherwise
+	held   int                                    // bytes, as of claimCost
+	heldOf map[string]int                         // of them, by child
 }
 
 // A claim is a URI of a child.
 type claim struct {
-	Source
+	ResourceSource
 	folder bool // and all below it
 }
 
 // NewSkillURIs makes one if no one has claimed anything.
 func NewSkillURIs() *SkillURIs {
-	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}, heldOf: map[string]int{}}
+	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[ResourceSource]struct{}{}, others: map[string]bool{}, heldOf: map[string]int{}}
 }
 
 // listClaims returns what an offer claims: the folders of its skills, the outer ones first, and then what else it lists with the scheme
 // of skills. A skill with another scheme claims nothing, because its folder may hold what belongs to others.
 func (o *Offer) listClaims() (all []claim) {
 	for _, it := range o.items[offers.Skills] {
-		if !hasScheme(it.Remote, skillScheme) {
+		if !hasScheme(it.OwnName, skillScheme) {
 			continue
 		}
-		at, folder := strings.CutSuffix(it.Remote, skillFile)
+		at, folder := strings.CutSuffix(it.OwnName, skillFile)
 		if folder = folder && len(at) > len(skillScheme); !folder { // one without a name is in no folder
-			at = it.Remote
+			at = it.OwnName
 		}
-		all = append(all, claim{Source{o.child, at}, folder})
+		all = append(all, claim{ResourceSource{o.child, at}, folder})
 	}
 	slices.SortStableFunc(all, func(a, b claim) int { return len(a.URI) - len(b.URI) })
 	for _, it := range o.items[offers.Resources] {
-		if hasScheme(it.Remote, skillScheme) {
-			all = append(all, claim{Source{o.child, it.Remote}, false})
+		if hasScheme(it.OwnName, skillScheme) {
+			all = append(all, claim{ResourceSource{o.child, it.OwnName}, false})
 		}
 	}
 	return all
@@ -89,7 +89,7 @@ func (s *SkillURIs) claimAll(all []claim, isServer func(name string) bool) (refu
 	refused = map[string]map[string]string{}
 	var undecided []claim
 	for _, c := range all {
-		if s.isWanted(c.Source) {
+		if s.isWanted(c.ResourceSource) {
 			continue
 		}
 		reason := ""
@@ -118,7 +118,7 @@ func (s *SkillURIs) claimAll(all []claim, isServer func(name string) bool) (refu
 }
 
 // isWanted reports whether a child claims a URI of its own, or a folder that it is in. mu is held.
-func (s *SkillURIs) isWanted(at Source) bool {
+func (s *SkillURIs) isWanted(at ResourceSource) bool {
 	if _, ok := s.wanted[at.URI][at.Child]; ok {
 		return true
 	}
@@ -196,7 +196,7 @@ func (s *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) boo
 		return ok && isServer(server)
 	}
 	_, below := s.within[rest][server]
-	return below || s.isWanted(Source{server, rest})
+	return below || s.isWanted(ResourceSource{server, rest})
 }
 
 // decideName gives a URI its name. mu is held.
@@ -220,27 +220,27 @@ func (s *SkillURIs) decideName(c claim, isServer func(name string) bool) {
 	s.others[c.Child] = s.others[c.Child] || name != c.URI
 	for at := range foldersOf(name) {
 		if s.below[at] == nil {
-			s.below[at] = map[Source]struct{}{}
+			s.below[at] = map[ResourceSource]struct{}{}
 		}
 		folder, ok := strings.CutSuffix(c.URI, name[len(at):])
 		if !ok {
 			folder = ""
 		}
-		s.below[at][Source{c.Child, folder}] = struct{}{}
+		s.below[at][ResourceSource{c.Child, folder}] = struct{}{}
 	}
 }
 
 // isTaken reports whether another claim is in the way of a name: at it, above it, or below a folder. One of the same child is
 // not if it means the same by the name.
 func (s *SkillURIs) isTaken(c claim, name string) bool {
-	if at, ok := s.findSource(name); ok && at != c.Source {
+	if at, ok := s.findSource(name); ok && at != c.ResourceSource {
 		return true
 	}
 	if !c.folder {
 		return false
 	}
 	for folder := range s.below[name] {
-		if folder != c.Source {
+		if folder != c.ResourceSource {
 			return true
 		}
 	}
@@ -261,7 +261,7 @@ func (s *SkillURIs) findClaim(uri string) (claim, bool) {
 }
 
 // nameFor returns what a child's URI was named, or a folder that it is in. mu is held.
-func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
+func (s *SkillURIs) nameFor(at ResourceSource) (name string, ok bool) {
 	names := s.names[at.Child]
 	if len(names) == 0 {
 		return "", false
@@ -295,27 +295,27 @@ func foldersOf(uri string) func(yield func(string) bool) {
 }
 
 // Source returns the child that a URI towards the client belongs to, and its own URI; false if no one has claimed it.
-func (s *SkillURIs) Source(uri string) (Source, bool) {
+func (s *SkillURIs) Source(uri string) (ResourceSource, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.findSource(uri)
 }
 
 // findSource works like Source for callers that hold mu.
-func (s *SkillURIs) findSource(uri string) (Source, bool) {
+func (s *SkillURIs) findSource(uri string) (ResourceSource, bool) {
 	c, ok := s.findClaim(uri)
 	if !ok {
-		return Source{}, false
+		return ResourceSource{}, false
 	}
 	name := s.names[c.Child][c.URI]
-	return Source{c.Child, c.URI + uri[len(name):]}, true
+	return ResourceSource{c.Child, c.URI + uri[len(name):]}, true
 }
 
 // Name returns what a child's URI is called towards the client. One that another has claimed gets the name of its server.
 func (s *SkillURIs) Name(child, uri string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if name, ok := s.nameFor(Source{child, uri}); ok {
+	if name, ok := s.nameFor(ResourceSource{child, uri}); ok {
 		return name
 	}
 	if c, ok := s.findClaim(uri); ok && c.Child != child {
@@ -369,12 +369,12 @@ func (c *Catalog) withSkillNames(k offers.ListKind, child string, items []*Item)
 	}
 	out := items[:0]
 	for _, it := range items {
-		if c.refused[child][it.Remote] != "" || k == offers.Skills && c.refused[child][strings.TrimSuffix(it.Remote, skillFile)] != "" {
+		if c.refused[child][it.OwnName] != "" || k == offers.Skills && c.refused[child][strings.TrimSuffix(it.OwnName, skillFile)] != "" {
 			continue
 		}
 		if edits := c.editsOf(child, it.Def, nil); len(edits) > 0 {
 			mine := *it
-			mine.Name, mine.Def = c.by.cfg.URIs.Name(child, it.Remote), jsonrpc.Join(jsonrpc.Splice(it.Def, edits...))
+			mine.Name, mine.Def = c.by.cfg.URIs.Name(child, it.OwnName), jsonrpc.Join(jsonrpc.Splice(it.Def, edits...))
 			it = &mine
 		}
 		out = append(out, it)

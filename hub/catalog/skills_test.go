@@ -18,8 +18,8 @@ import (
 )
 
 // skillsOf returns what a server offers that has these skills, by their folders, each with one more file.
-func skillsOf(folders ...string) *offers.Offer {
-	o := &offers.Offer{Capabilities: []byte(`{"resources":{},"extensions":{"` + methods.ExtensionSkills + `":{}}}`)}
+func skillsOf(folders ...string) *offers.RawOffer {
+	o := &offers.RawOffer{Capabilities: []byte(`{"resources":{},"extensions":{"` + methods.ExtensionSkills + `":{}}}`)}
 	for _, at := range folders {
 		o.Entries[offers.Skills] = append(o.Entries[offers.Skills], fmt.Appendf(nil, `{"uri":"%[1]s/SKILL.md","frontmatter":{"name":"x","description":"\u202e"},"resources":[{"uri":"%[1]s/SKILL.md","digest":"d","size":1},{"uri":"%[1]s/a/b.md","digest":"e","size":2}]}`, at))
 		o.Entries[offers.Resources] = append(o.Entries[offers.Resources], raw(`{"uri":"`+at+`/SKILL.md","name":"s"}`, `{"uri":"`+at+`/a/b.md","name":"f"}`)...)
@@ -43,7 +43,7 @@ func TestSkillsAreMerged(t *testing.T) {
 		"skill://b/x", "skill://b/y", "skill://b/only/nested", "gist://x", "skill://alone",
 		"skill://c/y", "mcphub://c/gist://x",
 	}
-	own := []Source{
+	own := []ResourceSource{
 		{"a", "skill://x"}, {"a", "skill://b/y"}, {"a", "skill://only"},
 		{"b", "skill://x"}, {"b", "skill://y"}, {"b", "skill://only/nested"}, {"b", "gist://x"}, {"b", "skill://alone"}, {"c", "skill://y"}, {"c", "gist://x"},
 	}
@@ -62,7 +62,7 @@ func TestSkillsAreMerged(t *testing.T) {
 			if strings.HasPrefix(at, "gist:") && !strings.HasSuffix(rest, ".md") {
 				continue // a skill of another scheme has what it lists, and nothing below it
 			}
-			if w := c.Sources(at + rest); !w.Certain || len(w.Likely) != 1 || w.Likely[0] != (Source{own[i].Child, own[i].URI + rest}) {
+			if w := c.Sources(at + rest); !w.Certain || len(w.Likely) != 1 || w.Likely[0] != (ResourceSource{own[i].Child, own[i].URI + rest}) {
 				t.Errorf("%s is of %+v", at+rest, w)
 			}
 		}
@@ -93,10 +93,10 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 	if len(got) != 3 || got[1] != "skill://b/x/SKILL.md" || !strings.HasPrefix(got[2], "skill://b-") || !strings.HasSuffix(got[2], "/x/SKILL.md") {
 		t.Fatalf("%q", got)
 	}
-	if w := c.Sources(got[1]); w.Likely[0] != (Source{"a", "skill://b/x/SKILL.md"}) {
+	if w := c.Sources(got[1]); w.Likely[0] != (ResourceSource{"a", "skill://b/x/SKILL.md"}) {
 		t.Errorf("%+v", w)
 	}
-	if w := c.Sources(got[2]); w.Likely[0] != (Source{"b", "skill://x/SKILL.md"}) {
+	if w := c.Sources(got[2]); w.Likely[0] != (ResourceSource{"b", "skill://x/SKILL.md"}) {
 		t.Errorf("%+v", w)
 	}
 	// Once a is gone its URI is no one's: b has it under another.
@@ -109,7 +109,7 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	// What is not listed is asked of the server that a URI names, and of no one else.
-	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Certain || len(w.SameScheme)+len(w.Others) > 0 || !slices.Equal(w.Likely, []Source{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
+	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Certain || len(w.SameScheme)+len(w.Others) > 0 || !slices.Equal(w.Likely, []ResourceSource{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
 		t.Errorf("%+v", w)
 	}
 }
@@ -211,7 +211,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w"}
 	orders := func(t *rapid.T) {
 		b := NewBuilder(Config{Names: with.cfg.Names, Limit: 1 << 20, Checker: with.cfg.Checker, Children: with.cfg.Children})
-		names, whose := map[Source]string{}, map[string]Source{}
+		names, whose := map[ResourceSource]string{}, map[string]ResourceSource{}
 		up := map[string]*Offer{}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			server := rapid.SampledFrom(servers).Draw(t, "server")
@@ -231,7 +231,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 			}
 			c := b.Catalog(maps.Clone(up))
 			for _, it := range c.itemsOnList[offers.Skills] {
-				own := Source{it.Child, it.Remote}
+				own := ResourceSource{it.Child, it.OwnName}
 				if was, known := names[own]; known && was != it.Name {
 					t.Fatalf("%v was %s and is %s", own, was, it.Name)
 				}
@@ -240,9 +240,9 @@ func TestURIsOfSkillsStay(t *testing.T) {
 				}
 				names[own], whose[it.Name] = it.Name, own
 				for _, file := range []string{it.Name, strings.TrimSuffix(it.Name, "SKILL.md") + "a/b.md"} {
-					remote := strings.TrimSuffix(it.Remote, "SKILL.md") + strings.TrimPrefix(file, strings.TrimSuffix(it.Name, "SKILL.md"))
-					if w := c.Sources(file); !w.Certain || w.Likely[0] != (Source{it.Child, remote}) {
-						t.Fatalf("%s leads to %+v, and is %s of %s", file, w, remote, it.Child)
+					ownName := strings.TrimSuffix(it.OwnName, "SKILL.md") + strings.TrimPrefix(file, strings.TrimSuffix(it.Name, "SKILL.md"))
+					if w := c.Sources(file); !w.Certain || w.Likely[0] != (ResourceSource{it.Child, ownName}) {
+						t.Fatalf("%s leads to %+v, and is %s of %s", file, w, ownName, it.Child)
 					}
 				}
 			}
@@ -265,7 +265,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 	servers := []string{"a", "b", "c"}
 	with := builder(t, servers...)
 	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w"}
-	type listing = map[string]Source // by the URI towards the client
+	type listing = map[string]ResourceSource // by the URI towards the client
 	// runs gives what each run lists; start is where a run begins, with what it remembers.
 	runs := func(t *rapid.T, start func(b *Builder, remembered map[string]*Offer), failed func(format string, args ...any)) {
 		skills := map[string][]string{}
@@ -294,7 +294,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 			c := b.Catalog(maps.Clone(up))
 			now := listing{}
 			for _, it := range c.itemsOnList[offers.Skills] {
-				own := Source{it.Child, it.Remote}
+				own := ResourceSource{it.Child, it.OwnName}
 				now[it.Name] = own
 				if was, known := whose[it.Name]; known && was != own {
 					failed("%s was that of %v and is that of %v", it.Name, was, own)
@@ -343,12 +343,12 @@ func TestSkillsTakeNothingElse(t *testing.T) {
 		listed = append(listed, fmt.Sprintf(`{"uri":%q,"name":"r"}`, uri))
 	}
 	evil := b.Read("evil", skillsOf("note://acme", "file://", "ui://acme", "mcphub://a", "skill://mine"))
-	a := b.Read("a", &offers.Offer{Capabilities: []byte(`{"resources":{}}`), Entries: offers.Entries{offers.Resources: raw(listed...)}})
+	a := b.Read("a", &offers.RawOffer{Capabilities: []byte(`{"resources":{}}`), Entries: offers.Entries{offers.Resources: raw(listed...)}})
 	for _, there := range []map[string]*Offer{{"evil": evil, "a": a}, {"a": a}} {
 		c := b.Catalog(there)
 		for _, uri := range owned {
 			for _, asked := range []string{uri, "mcphub://a/" + uri} {
-				if w := c.Sources(asked); len(w.Likely) == 0 || w.Likely[0] != (Source{"a", uri}) {
+				if w := c.Sources(asked); len(w.Likely) == 0 || w.Likely[0] != (ResourceSource{"a", uri}) {
 					t.Errorf("%d servers: %s is of %+v", len(there), asked, w)
 				}
 			}

@@ -8,36 +8,36 @@ import (
 	"mcphub/validate"
 )
 
-// A Source is one child that may have a resource, under the child's own URI.
-type Source struct{ Child, URI string }
+// A ResourceSource is one child that may have a resource, under the child's own URI.
+type ResourceSource struct{ Child, URI string }
 
-// Sources are what is known of whose a resource is: the children that may have it,
+// ResourceSources are what is known of whose a resource is: the children that may have it,
 // the likeliest first.
-type Sources struct {
-	Certain    bool     // Likely is one, or none, and no other child can have it
-	Likely     []Source // a template of theirs fits
-	Unread     []Source // their lists cannot be read
-	SameScheme []Source // they list something of the same scheme
-	Others     []Source // they may know more than they list
+type ResourceSources struct {
+	Certain    bool             // Likely is one, or none, and no other child can have it
+	Likely     []ResourceSource // a template of theirs fits
+	Unread     []ResourceSource // their lists cannot be read
+	SameScheme []ResourceSource // they list something of the same scheme
+	Others     []ResourceSource // they may know more than they list
 }
 
 // Sources returns the children that have a resource: the child that lists it, or names
 // it as the app of a tool; of the one that the URI itself names; else of one of
 // the ones that have resources.
-func (c *Catalog) Sources(uri string) (w Sources) {
-	sure := func(child, remote string) Sources {
-		return Sources{Certain: true, Likely: []Source{{child, remote}}}
+func (c *Catalog) Sources(uri string) (w ResourceSources) {
+	sure := func(child, ownName string) ResourceSources {
+		return ResourceSources{Certain: true, Likely: []ResourceSource{{child, ownName}}}
 	}
 	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
 		switch {
 		case c.by.ShowsOthers(at.Child):
 			return sure(at.Child, at.URI)
 		case c.by.reader == c.by:
-			return Sources{Certain: true} // its server is gone, and no one has taken its place
+			return ResourceSources{Certain: true} // its server is gone, and no one has taken its place
 		} // a toolset hides its server, and this is answered as a URI that no server has
 	}
 	if it := c.items[offers.Resources][uri]; it != nil {
-		return sure(it.Child, it.Remote)
+		return sure(it.Child, it.OwnName)
 	}
 	if at, ok := c.apps.whose[uri]; ok {
 		return sure(at.Child, at.URI)
@@ -47,23 +47,23 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 			return sure(child, rest)
 		}
 		if c.apps.renamesFor(child) { // or it is a resource that is really called so
-			w.Likely = append(w.Likely, Source{child, rest})
+			w.Likely = append(w.Likely, ResourceSource{child, rest})
 		}
 	}
 	if child, rest, ok := cutServer(skillScheme, uri); ok && c.by.ShowsOthers(child) {
 		if has, known := c.resourceful[child]; has || !known { // a skill of its own may really be called so
-			return Sources{Likely: []Source{{child, uri}, {child, rest}}}
+			return ResourceSources{Likely: []ResourceSource{{child, uri}, {child, rest}}}
 		}
 	}
 	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.isClaimed(uri) {
-		return Sources{Certain: true} // two servers claim it: each has it below its name, and no one so
+		return ResourceSources{Certain: true} // two servers claim it: each has it below its name, and no one so
 	}
 	for i := range c.by.cfg.Children {
 		name := c.by.cfg.Children[i].Name
 		if !c.resourceful[name] {
 			continue
 		}
-		at := Source{name, uri}
+		at := ResourceSource{name, uri}
 		switch {
 		case slices.ContainsFunc(c.templates[name], func(t string) bool { return validate.MatchesTemplate(t, uri) }):
 			w.Likely = append(w.Likely, at)
@@ -80,13 +80,13 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 
 // OwnerOf returns the one child of these that a URI belongs to, with its own name
 // for it; false if that cannot be told.
-func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
+func (c *Catalog) OwnerOf(uri string, among []string) (ResourceSource, bool) {
 	from := c.Sources(uri)
 	if from.Certain && len(from.Likely) > 0 {
 		return from.Likely[0], true
 	}
-	for _, rank := range [][]Source{from.Likely, from.SameScheme} {
-		rank = slices.DeleteFunc(rank, func(at Source) bool { return !slices.Contains(among, at.Child) })
+	for _, rank := range [][]ResourceSource{from.Likely, from.SameScheme} {
+		rank = slices.DeleteFunc(rank, func(at ResourceSource) bool { return !slices.Contains(among, at.Child) })
 		if len(rank) == 1 {
 			return rank[0], true
 		}
@@ -94,7 +94,7 @@ func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
 			break
 		}
 	}
-	return Source{}, false
+	return ResourceSource{}, false
 }
 
 // Reference finds what a completion is for: the template, or the resource, that the
@@ -110,7 +110,7 @@ func (c *Catalog) Reference(uri string) *Item {
 // not list it; nil for another URI.
 func (c *Catalog) Addressed(uri string) *Item {
 	if child, rest, ok := parseServerURI(uri); ok && c.by.ShowsOthers(child) {
-		return &Item{Name: uri, Child: child, Remote: rest, by: c.by.reader}
+		return &Item{Name: uri, Child: child, OwnName: rest, by: c.by.reader}
 	}
 	return nil
 }

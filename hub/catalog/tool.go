@@ -22,16 +22,16 @@ import (
 type Tool struct {
 	Name    string           // towards the client
 	Child   string           // "" for a tool of the hub itself
-	Remote  string           // the child's own name
+	OwnName string           // the child's own name
 	Def     []byte           // definition towards the client
-	Offer   *offers.Offer    // that it is in
+	Offer   *offers.RawOffer // that it is in
 	Checked *validate.Tool   // its definition, by which calls are judged
 	Costly  bool             // its schema may take time to check
 	Mirrors []mirror.Mark    // parameters that headers repeat
 	Set     []fixed.Argument // arguments that hub.json sets
 	Made    bool             // of a name that a client made up: see Builder.Unlisted
 
-	alias  string          // what hub.json calls it instead of Remote; "": it does not
+	alias  string          // what hub.json calls it instead of OwnName; "": it does not
 	finds  bool            // the hub's own tool that finds the ones of children
 	mended []string        // what was mended in its definition, for people
 	older  bool            // clients before 2026-07-28 read another definition, or none
@@ -51,17 +51,17 @@ const cheapDefinition = 16 << 10
 const excludedByOperator = "excluded by hub.json"
 
 // makeTool makes a Tool of one entry of a child's list, or reports why not.
-func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
+func (b *Builder) makeTool(child *Child, offer *offers.RawOffer, raw []byte) (*Tool, string) {
 	given := definition.Read(raw)
-	remote, ok := jsonrpc.String(given.Get("name"))
-	if !ok || remote == "" {
+	ownName, ok := jsonrpc.String(given.Get("name"))
+	if !ok || ownName == "" {
 		return nil, "it is no tool definition with a name"
 	}
 	if !isUnambiguous(given.Members) {
 		return nil, "its definition has a member twice"
 	}
-	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw, alias: child.Words.Rename[remote]}
-	if !child.wantsTool(remote) {
+	t := &Tool{Child: child.Name, OwnName: ownName, Offer: offer, by: b, entry: raw, alias: child.Words.Rename[ownName]}
+	if !child.wantsTool(ownName) {
 		return t, excludedByOperator
 	}
 	def, mended, err := definition.Check(offers.Tools, given)
@@ -127,7 +127,7 @@ func (t *Tool) olderDef(ids map[string]string) []byte {
 // makesTasks reports whether a child said that calls of its tools can be tasks
 // (2025-11-25). The hub declares tasks once for the tools of all children. So the
 // definition of each tool has to report whether its own calls can be tasks.
-func makesTasks(offer *offers.Offer) bool {
+func makesTasks(offer *offers.RawOffer) bool {
 	requests := jsonrpc.Get(jsonrpc.Get(offer.Capabilities, "tasks"), "requests")
 	return !offer.IsModern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil
 }

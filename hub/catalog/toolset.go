@@ -69,12 +69,12 @@ func (o *Offer) Whole() *Offer {
 func (o *Offer) shownBy(c *Child) *Offer {
 	out := *o
 	out.whole = o
-	out.Tools = slices.DeleteFunc(slices.Clone(o.Tools), func(t *Tool) bool { return !c.toolsetView.ShowsTool(o.child, t.Remote) })
+	out.Tools = slices.DeleteFunc(slices.Clone(o.Tools), func(t *Tool) bool { return !c.toolsetView.ShowsTool(o.child, t.OwnName) })
 	complete := len(out.Tools) == len(o.Tools) && !slices.ContainsFunc(o.Omitted, func(left Omission) bool { return !c.toolsetView.ShowsTool(o.child, left.Name) })
 	hides := c.hidesOthers()
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		out.items[k] = slices.DeleteFunc(slices.Clone(o.items[k]), func(it *Item) bool {
-			return hides || k == offers.Prompts && !c.toolsetView.ShowsPrompt(o.child, it.Remote)
+			return hides || k == offers.Prompts && !c.toolsetView.ShowsPrompt(o.child, it.OwnName)
 		})
 		complete = complete && len(out.items[k]) == len(o.items[k])
 	}

@@ -12,8 +12,8 @@ import (
 // What has grown since hub.lock was written is on no list, and the reason is told. The rest of the server stays.
 func TestWithheldIsLeftOut(t *testing.T) {
 	t.Parallel()
-	offer := func(more string) *offers.Offer {
-		o := &offers.Offer{Instructions: "Notes." + more}
+	offer := func(more string) *offers.RawOffer {
+		o := &offers.RawOffer{Instructions: "Notes." + more}
 		o.Entries[offers.Tools] = [][]byte{[]byte(`{"name":"add","description":"Adds.` + more + `","inputSchema":{"type":"object"}}`), []byte(`{"name":"list","inputSchema":{"type":"object"}}`)}
 		o.Entries[offers.Prompts] = [][]byte{[]byte(`{"name":"ask","description":"Asks.` + more + `"}`), []byte(`{"name":"sum"}`)}
 		o.Entries[offers.Resources] = [][]byte{[]byte(`{"uri":"note://1","name":"One.` + more + `"}`), []byte(`{"uri":"note://2","name":"Two."}`)}
@@ -28,11 +28,11 @@ func TestWithheldIsLeftOut(t *testing.T) {
 	b.cfg.Pins = pins
 	names := func(o *Offer) (all []string) {
 		for _, tool := range o.Tools {
-			all = append(all, tool.Remote)
+			all = append(all, tool.OwnName)
 		}
 		for k := offers.Prompts; k < offers.Kinds; k++ {
 			for _, it := range o.items[k] {
-				all = append(all, it.Remote)
+				all = append(all, it.OwnName)
 			}
 		}
 		return all

@@ -28,13 +28,13 @@ func (t *Tool) Shown() string {
 	if t.alias != "" {
 		return t.alias
 	}
-	return t.Remote
+	return t.OwnName
 }
 
 // applyWords gives the definition towards clients the words of the operator. The error is the reason why the tool cannot be offered so.
 func (t *Tool) applyWords(w *Words) error {
-	t.Set = w.Set[t.Remote]
-	if text, ok := w.Describe[t.Remote]; ok {
+	t.Set = w.Set[t.OwnName]
+	if text, ok := w.Describe[t.OwnName]; ok {
 		t.Def = jsonrpc.Join(jsonrpc.Splice(t.Def, jsonrpc.Edit{Old: jsonrpc.Get(t.Def, "description"), With: jsonrpc.AppendString(nil, text)}))
 		if jsonrpc.Get(t.Def, "description") == nil {
 			t.Def = append(jsonrpc.AppendMember(slices.Clone(t.Def[:len(t.Def)-1]), "description", jsonrpc.AppendString(nil, text)), '}')
@@ -70,7 +70,7 @@ func (o *Offer) dropCollisions() {
 		if t.alias == "" || called[t.alias] == 1 {
 			return false
 		}
-		o.Omitted = append(o.Omitted, Omission{t.Remote, fmt.Sprintf("\"tools.rename\" of hub.json calls it %q, as another tool of this server is called; give it another name there", t.alias)})
+		o.Omitted = append(o.Omitted, Omission{t.OwnName, fmt.Sprintf("\"tools.rename\" of hub.json calls it %q, as another tool of this server is called; give it another name there", t.alias)})
 		return true
 	})
 }
@@ -85,7 +85,7 @@ func (c *Catalog) ShownName(child, own string) string {
 
 // OwnName returns the server's own name of a tool by what clients know as that name. ok is false if it is the name of no tool: the
 // one that the server calls so is called otherwise.
-func (b *Builder) OwnName(child, shown string) (remote string, ok bool) {
+func (b *Builder) OwnName(child, shown string) (ownName string, ok bool) {
 	c := b.byName[child]
 	if c == nil {
 		return shown, true

@@ -45,10 +45,10 @@ type RequestMessenger interface {
 // the hub asks it by the answer to the request. A Call does the same for both.
 type Client interface {
 	RequestMessenger
-	rounds.Client
+	rounds.InputClient
 	Identity
-	Roots
-	Delivery
+	ClientRoots
+	AnswerShaper
 	// YieldChild lets other requests have the child while a person is asked.
 	YieldChild()
 }
@@ -64,11 +64,11 @@ type Identity interface {
 	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool
 }
 
-// Roots are how the roots of a client come to its request and its children.
-type Roots interface {
+// ClientRoots are how the roots of a client come to its request and its children.
+type ClientRoots interface {
 	// AwaitRoots waits for the roots that the request is judged by, and until the
 	// children have been given them.
-	AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.RootsView, error)
+	AwaitRoots(ctx context.Context, waitBudget *rootsmgr.WaitBudget) (rootsmgr.RootsView, error)
 	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
 	RootsStatus(ctx context.Context) (rootsmgr.RootsView, string, error)
 	// NoteScan gets the findings that will be judged. It is called before AwaitRoots.
@@ -78,7 +78,7 @@ type Roots interface {
 	// Reconsider asks again about roots by which a request would be denied; newer is
 	// false if there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
-	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsView rootsmgr.RootsView, newer bool, err error)
+	Reconsider(ctx context.Context, waitBudget *rootsmgr.WaitBudget, limit time.Duration) (rootsView rootsmgr.RootsView, newer bool, err error)
 	// AwaitRootsBefore waits until a child that needs roots has been given them, for a
 	// request without a path.
 	AwaitRootsBefore(ctx context.Context, spec *spec.Spec) error
@@ -103,8 +103,8 @@ type Roots interface {
 	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.RootsView) error)
 }
 
-// A Delivery gives what a child says the shape that its client is to have.
-type Delivery interface {
+// An AnswerShaper gives what a child says the shape that its client is to have.
+type AnswerShaper interface {
 	// ShapeAnswer returns the child's answer as it is meant for this client.
 	ShapeAnswer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
 	// KeepResultType keeps the resultType that the child has set: it was seen to be allowed.

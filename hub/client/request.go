@@ -43,9 +43,9 @@ type headers interface {
 	CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool)
 }
 
-// FitHeaders compares the arguments of a call with the headers that came with it,
+// CheckHeaders compares the arguments of a call with the headers that came with it,
 // if any. A tool that the front knew was compared by that already.
-func (r *RequestContext) FitHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+func (r *RequestContext) CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
 	if r.Headers == nil {
 		return jsonrpc.Answer{}, true
 	}

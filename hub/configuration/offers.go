@@ -10,11 +10,11 @@ import (
 
 // ReadOffer returns what this Configuration shows of a child's offer. It is read once for all: the last reading counts if it is
 // the same offer.
-func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offer {
+func (c *Configuration) ReadOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
 	return c.Offers.Show(c.Common().readWhole(child.Spec.Name, raw))
 }
 
-func (c *Configuration) readWhole(child string, raw *offers.Offer) *catalog.Offer {
+func (c *Configuration) readWhole(child string, raw *offers.RawOffer) *catalog.Offer {
 	c.mu.Lock()
 	last := c.read[child]
 	c.mu.Unlock()
@@ -25,11 +25,11 @@ func (c *Configuration) readWhole(child string, raw *offers.Offer) *catalog.Offe
 }
 
 // KeepOffer works like ReadOffer for an offer that others will want too.
-func (c *Configuration) KeepOffer(child *Child, raw *offers.Offer) *catalog.Offer {
+func (c *Configuration) KeepOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
 	return c.Offers.Show(c.Common().keepWhole(child.Spec.Name, raw))
 }
 
-func (c *Configuration) keepWhole(child string, raw *offers.Offer) *catalog.Offer {
+func (c *Configuration) keepWhole(child string, raw *offers.RawOffer) *catalog.Offer {
 	o := c.readWhole(child, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()

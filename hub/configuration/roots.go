@@ -21,10 +21,10 @@ func (c *Child) UsableRoots(roots []guard.Root) []guard.Root {
 
 // ExtraDirectories returns the directories that a child is served beside roots: the ones
 // that the policy names, and what a human has granted.
-func (c *Configuration) ExtraDirectories(child string, grants []policy.Grant) []rootsmgr.Entry {
-	var out []rootsmgr.Entry
+func (c *Configuration) ExtraDirectories(child string, grants []policy.Grant) []rootsmgr.RootEntry {
+	var out []rootsmgr.RootEntry
 	for _, d := range c.Checker.Rules().Directories(child, grants) {
-		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
+		out = append(out, rootsmgr.RootEntry{URI: d.Path, Name: d.Name})
 	}
 	return out
 }

@@ -89,12 +89,12 @@ func (s *Settings) Host() preflight.Host {
 // A Child is one entry of mcpServers that can be run.
 type Child struct {
 	Spec    spec.Spec
-	Prefix  string           // before each tool's name, separator included; "" = unprefixed
-	Include []string         // globs of tool names; empty: all
-	Exclude []string         // globs of tool names, after Include
-	Always  []string         // globs of tools that are listed whatever Settings.Expose says
-	Words   catalog.Words    // of the operator, about its tools
-	Roots   []rootsmgr.Entry // directories that count for it instead of its client's roots; nil: those count
+	Prefix  string               // before each tool's name, separator included; "" = unprefixed
+	Include []string             // globs of tool names; empty: all
+	Exclude []string             // globs of tool names, after Include
+	Always  []string             // globs of tools that are listed whatever Settings.Expose says
+	Words   catalog.Words        // of the operator, about its tools
+	Roots   []rootsmgr.RootEntry // directories that count for it instead of its client's roots; nil: those count
 
 	Calls turns.Limits // on its requests
 

@@ -37,8 +37,8 @@ type Surroundings struct {
 // Impersonation is whom a session is served as, by a command that shows what another client would get.
 type Impersonation struct {
 	Principal principal.Principal
-	Ceiling   []rootsmgr.Entry // of everything that it may touch; nil: none
-	Toolsets  []string         // that its token may have; nil: any
+	Ceiling   []rootsmgr.RootEntry // of everything that it may touch; nil: none
+	Toolsets  []string             // that its token may have; nil: any
 }
 
 // SameAsHub reports whether a session in them is served as in the hub's own.

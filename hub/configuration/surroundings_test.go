@@ -22,7 +22,7 @@ func settings(t *testing.T, fallback string, environ ...string) Settings {
 	roots.Name, roots.Share = "roots", spec.ShareRoots
 	all.Name, all.Share, all.Sandbox = "all", spec.ShareAll, sandbox.Settings{Mode: sandbox.Required}
 	return Settings{
-		Checker: checker, FS: guard.OS{}, Environ: environ, Dir: "/", Fallback: rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: fallback}}},
+		Checker: checker, FS: guard.OS{}, Environ: environ, Dir: "/", Fallback: rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: fallback}}},
 		Children: []Child{{Spec: own}, {Spec: roots}, {Spec: all}},
 	}
 }

@@ -32,7 +32,7 @@ func ReadRoots(result []byte) (rootsmgr.Page, error) {
 			return true
 		}
 		name, _ := jsonrpc.GetString(raw, "name")
-		page.Entries = append(page.Entries, rootsmgr.Entry{URI: uri, Name: name})
+		page.Entries = append(page.Entries, rootsmgr.RootEntry{URI: uri, Name: name})
 		return true
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ func TestReadRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(page.Entries) != 3 || page.Entries[0] != (rootsmgr.Entry{URI: "file:///a", Name: "A"}) || page.Entries[1].Name != "" || page.Entries[2].URI != "file:///d" {
+	if len(page.Entries) != 3 || page.Entries[0] != (rootsmgr.RootEntry{URI: "file:///a", Name: "A"}) || page.Entries[1].Name != "" || page.Entries[2].URI != "file:///d" {
 		t.Errorf("entries: %+v", page.Entries)
 	}
 	if len(page.Skipped) != 3 || page.NextCursor != "n" {

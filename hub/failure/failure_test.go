@@ -91,7 +91,7 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		"its answer is of no use":    {&SentError{&jsonrpc.BrokenError{}}, false},
 		"it was refused unlooked at": {&SentError{errors.New("401")}, false},
 	} {
-		for _, a := range []jsonrpc.Answer{AnswerTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err), AnswerRequest(t.Context(), "kid", "prompts/get", tc.err)} {
+		for _, a := range []jsonrpc.Answer{AnswerTool(t.Context(), &catalog.Tool{Child: "kid", OwnName: "echo"}, tc.err), AnswerRequest(t.Context(), "kid", "prompts/get", tc.err)} {
 			if told := strings.Contains(string(a.Result)+string(a.Error), texts.MayHaveRun); told != tc.told {
 				t.Errorf("%s: %s%s", name, a.Result, a.Error)
 			}
@@ -103,7 +103,7 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 func TestATimeoutIsToldOnce(t *testing.T) {
 	t.Parallel()
 	err := &SentError{&run.TimeoutError{Child: "d", Method: "tools/call", After: 2 * time.Second}}
-	for what, a := range map[string]jsonrpc.Answer{"slow": AnswerTool(t.Context(), &catalog.Tool{Child: "d", Remote: "slow"}, err), "prompts/get": AnswerRequest(t.Context(), "d", "prompts/get", err)} {
+	for what, a := range map[string]jsonrpc.Answer{"slow": AnswerTool(t.Context(), &catalog.Tool{Child: "d", OwnName: "slow"}, err), "prompts/get": AnswerRequest(t.Context(), "d", "prompts/get", err)} {
 		got, want := string(a.Result)+string(a.Error), `The server \"d\" did not answer \"`+what+`\" within 2s, nor report progress.`
 		if !strings.Contains(got, want) || strings.Count(got, "answer") != 1 {
 			t.Errorf("%s, want once: %s", got, want)

@@ -44,7 +44,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 	if !ok {
 		return a
 	}
-	_, dirs := lease.Where()
+	_, dirs := lease.Workplace()
 	records.RecordKernelRefusal(what, f, dirs)
 	line := "mcphub: " + hints.Text(f) + "."
 	if a.Result == nil {

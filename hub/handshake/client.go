@@ -63,10 +63,10 @@ func (c *Client) AllowsFastPath(spec.Share, bool, *children.Lease) bool { return
 
 // AwaitRoots waits for the roots of the session, and until the children have been given
 // them.
-func (c *Client) AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.RootsView, error) {
+func (c *Client) AwaitRoots(ctx context.Context, waitBudget *rootsmgr.WaitBudget) (rootsmgr.RootsView, error) {
 	start := time.Now()
 	defer c.AllowHubQuestions()()
-	rootsView, err := wait.Await(ctx)
+	rootsView, err := waitBudget.Await(ctx)
 	if err != nil {
 		return rootsView, err
 	}
@@ -88,8 +88,8 @@ func (c *Client) NoteScan(*validate.Scan) {}
 func (c *Client) CheckVerdict(*validate.Verdict) error { return nil }
 
 // Reconsider asks the client again for its roots.
-func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.RootsView, bool, error) {
-	rootsView, newer, err := wait.Reconsider(ctx)
+func (c *Client) Reconsider(ctx context.Context, waitBudget *rootsmgr.WaitBudget, limit time.Duration) (rootsmgr.RootsView, bool, error) {
+	rootsView, newer, err := waitBudget.Reconsider(ctx)
 	if newer && err == nil {
 		err = c.Host.AwaitServed(ctx, rootsView, limit)
 	}

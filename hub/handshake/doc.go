@@ -2,7 +2,7 @@
 // and before): they say once what they can do, and are asked and told at any time.
 //
 // A [Client] is the client of one request, as a call sees it; package modern has the
-// other one. [Source] asks it for its roots. Answers of children without a handshake
+// other one. [ClientRootsSource] asks it for its roots. Answers of children without a handshake
 // are given the shape of this era.
 //
 // # Who owns the state

@@ -10,15 +10,15 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A Source is the rootsmgr.Source of a client: it sends roots/list
+// A ClientRootsSource is the rootsmgr.RootsSource of a client: it sends roots/list
 // to the client itself.
-type Source struct{ Client MainMessenger }
+type ClientRootsSource struct{ Client MainMessenger }
 
 // AwaitReady returns once the client can be asked.
-func (a Source) AwaitReady(ctx context.Context) error { return a.Client.AwaitReady(ctx) }
+func (a ClientRootsSource) AwaitReady(ctx context.Context) error { return a.Client.AwaitReady(ctx) }
 
 // ListRoots asks once, for one page.
-func (a Source) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
+func (a ClientRootsSource) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
 	var params [][]byte
 	if cursor != "" {
 		params = append(params, append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}'))

@@ -24,7 +24,7 @@ import (
 
 // A fakeHub serves sessions whose tools do what the tests of the front need.
 type fakeHub struct {
-	limits Limits
+	limits RequestLimits
 	front  atomic.Pointer[Front]
 	ill    error         // why it serves no call
 	modern ModernRequest // what every modern request is; nil: each is refused
@@ -35,10 +35,10 @@ type fakeHub struct {
 }
 
 func newFakeHub() *fakeHub {
-	return &fakeHub{limits: Limits{Frame: 64 << 20, ID: 1 << 10, Calls: 256}}
+	return &fakeHub{limits: RequestLimits{Frame: 64 << 20, ID: 1 << 10, Calls: 256}}
 }
 
-func (h *fakeHub) Limits() Limits { return h.limits }
+func (h *fakeHub) Limits() RequestLimits { return h.limits }
 
 func (h *fakeHub) Ready(context.Context) error { return h.ill }
 

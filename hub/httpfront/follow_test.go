@@ -20,7 +20,7 @@ import (
 func token(name, secret string, roots ...string) admission.Token {
 	t := admission.Token{Name: name, Secret: secret}
 	for _, dir := range roots {
-		t.Roots = append(t.Roots, rootsmgr.Entry{URI: dir})
+		t.Roots = append(t.Roots, rootsmgr.RootEntry{URI: dir})
 	}
 	return t
 }

@@ -12,7 +12,7 @@ import (
 // A Hub opens the sessions of the front.
 type Hub interface {
 	// Limits returns the limits that are in force now.
-	Limits() Limits
+	Limits() RequestLimits
 	// Ready returns why no call could be served now, whatever it is; nil: calls are.
 	// Everybody is told the text.
 	Ready(ctx context.Context) error
@@ -37,8 +37,8 @@ type Hub interface {
 	OpenModern(caller admission.Caller, session *FrontSession, listeners int) ModernSession
 }
 
-// Limits bound what a client can make the hub hold. Each is more than zero.
-type Limits struct {
+// RequestLimits bound what a client can make the hub hold. Each is more than zero.
+type RequestLimits struct {
 	Frame int // bytes of one message
 	ID    int // bytes of the id of a request
 	Calls int // requests of one client served at a time

@@ -42,7 +42,7 @@ func vouched() *admission.Resource {
 			case name == "small":
 				return admission.Caller{}, fmt.Errorf("%w: %q", principal.ErrScope, "mcp")
 			}
-			return admission.Caller{Principal: principal.Principal{Name: name, Issuer: "https://login.example"}, Values: []string{group}, Ceiling: []rootsmgr.Entry{{URI: "/srv/" + group}}, Expires: start.Add(time.Duration(seconds) * time.Second)}, nil
+			return admission.Caller{Principal: principal.Principal{Name: name, Issuer: "https://login.example"}, Values: []string{group}, Ceiling: []rootsmgr.RootEntry{{URI: "/srv/" + group}}, Expires: start.Add(time.Duration(seconds) * time.Second)}, nil
 		},
 	}
 }

@@ -56,11 +56,11 @@ type requestInput struct {
 // trip.
 type Client struct {
 	// These are not changed once the work has begun.
-	server     *Server
-	request    *jsonrpc.Message
-	token      []byte       // the progress token that the work knows, raw
-	mayBeAsked bool         // this kind of request can be answered with a question
-	input      requestInput // what came with the request
+	server        *Server
+	request       *jsonrpc.Message
+	progressToken []byte       // the progress token that the work knows, raw
+	mayBeAsked    bool         // this kind of request can be answered with a question
+	input         requestInput // what came with the request
 
 	judging judging // belongs to the work
 
@@ -162,12 +162,12 @@ func (c *Client) routeNotification(method string, params [][]byte) (RequestNotif
 	}
 	switch method {
 	case methods.Progress:
-		if trip.meta.Token == nil {
+		if trip.meta.ProgressToken == nil {
 			return nil, nil
 		}
-		if string(trip.meta.Token) != string(c.token) {
+		if string(trip.meta.ProgressToken) != string(c.progressToken) {
 			whole := jsonrpc.Join(params)
-			params = jsonrpc.Splice(whole, jsonrpc.Edit{Old: jsonrpc.Get(whole, "progressToken"), With: trip.meta.Token})
+			params = jsonrpc.Splice(whole, jsonrpc.Edit{Old: jsonrpc.Get(whole, "progressToken"), With: trip.meta.ProgressToken})
 		}
 	case methods.Message:
 		level, ok := declaration.ReadLevel(jsonrpc.Get(jsonrpc.Join(params), "level"))

@@ -14,9 +14,9 @@ import (
 // Meta is what a request says about its client. It holds for that request
 // alone: none of it is taken over to another one.
 type Meta struct {
-	Claims declaration.Claims
-	Level  declaration.Level // of the messages that the client wants; 0: none
-	Token  []byte            // for progress, raw; nil for none
+	Claims        declaration.Claims
+	Level         declaration.Level // of the messages that the client wants; 0: none
+	ProgressToken []byte            // for progress, raw; nil for none
 }
 
 // ReadMeta reads _meta of a request. A required member that is missing,
@@ -44,7 +44,7 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 		case MetaLevel:
 			to = &level
 		case "progressToken":
-			to = &meta.Token
+			to = &meta.ProgressToken
 		default:
 			return true
 		}

@@ -24,7 +24,7 @@ var ErrRootsFirst = errors.New("the client is asked for its roots first")
 
 // AwaitRoots returns what this request is judged by: the roots that came with it. A
 // client that can give them and has not is asked first. Nothing is held meanwhile.
-func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.RootsView, error) {
+func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.WaitBudget) (rootsmgr.RootsView, error) {
 	if !c.mayBeAsked { // a subscription judges many at a time, and notes nothing
 		return c.requestView(ctx)
 	}
@@ -56,7 +56,7 @@ func (c *Client) CheckVerdict(v *validate.Verdict) error {
 }
 
 // Reconsider asks no one: the roots came with the request.
-func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (rootsmgr.RootsView, bool, error) {
+func (c *Client) Reconsider(context.Context, *rootsmgr.WaitBudget, time.Duration) (rootsmgr.RootsView, bool, error) {
 	return rootsmgr.RootsView{}, false, nil
 }
 

@@ -114,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandl
 		return jsonrpc.RefuseParams(err.Error())
 	}
 	c := s.NewClient(r.Meta, r.Notifier)
-	c.request, c.mayBeAsked, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
+	c.request, c.mayBeAsked, c.progressToken, c.end.Base = request, r.Asks, slices.Clone(r.Meta.ProgressToken), ctx
 	if !c.mayBeAsked {
 		defer c.end.Free()
 		return c.finishAnswer(work(c, &c.end, request))

@@ -33,9 +33,9 @@ type Item struct {
 	Conf *configuration.Configuration
 }
 
-// A Source is one child of a configuration that may have a resource, under the
+// A ResourceSource is one child of a configuration that may have a resource, under the
 // child's own URI.
-type Source struct {
-	catalog.Source
+type ResourceSource struct {
+	catalog.ResourceSource
 	Conf *configuration.Configuration
 }

@@ -103,7 +103,7 @@ func (o *Offering) wakeWaiters() {
 
 // Adopt makes conf what the session goes by. Offers that conf reads otherwise are in
 // renewed. replaced are the children of which nothing is known any more.
-func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) (replaced []string) {
+func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.RawOffer]*catalog.Offer) (replaced []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, of := range o.byChild {

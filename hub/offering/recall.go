@@ -18,7 +18,7 @@ import (
 // What a server offers depends on what the client can do, so that has to be
 // known first. remembered is what a child offered last; nil if that is not known, or if the
 // instance looks it up when the roots of the session are known.
-func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Configuration, *configuration.Child) *offers.Offer) {
+func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Configuration, *configuration.Child) *offers.RawOffer) {
 	defer close(o.recalled)
 	select {
 	case <-clientKnown:
@@ -35,7 +35,7 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 
 // recallAll reads what is remembered of the children of conf, in their order; nil
 // if nothing is, or the rules deny the child.
-func recallAll(conf *configuration.Configuration, remembered func(*configuration.Configuration, *configuration.Child) *offers.Offer) []*catalog.Offer {
+func recallAll(conf *configuration.Configuration, remembered func(*configuration.Configuration, *configuration.Child) *offers.RawOffer) []*catalog.Offer {
 	all := conf.Children
 	found := make([]*catalog.Offer, len(all))
 	var next atomic.Int32

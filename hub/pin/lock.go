@@ -112,7 +112,7 @@ func (s *Server) all() []listOf {
 
 // Of returns what an offer defines. The path of the home folder stands as "~" in it, and what looks like a secret is left
 // out; home is "" if it is not known. odd names what cannot be compared: it, or a member of its definition, stands twice.
-func Of(offer *offers.Offer, home string) (s *Server, odd []Thing) {
+func Of(offer *offers.RawOffer, home string) (s *Server, odd []Thing) {
 	m := mask{home}
 	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}, whole: map[Thing]jsontext.Value{}, mask: m}
 	s.whole[Instructions] = jsonrpc.AppendString(nil, offer.Instructions)

@@ -58,7 +58,7 @@ func NewPins(o Options) *Pins { return &Pins{o} }
 
 // Withheld returns what of an offer is not to be offered, with the reason of each. It asks a person about it, if the entry of the server says so.
 // A server that hub.lock does not have is new, and none of its definitions is withheld.
-func (p *Pins) Withheld(server string, offer *offers.Offer) map[Thing]string {
+func (p *Pins) Withheld(server string, offer *offers.RawOffer) map[Thing]string {
 	if !p.HasLocked(server) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (p *Pins) HasLocked(server string) bool {
 
 // Changes returns how an offer differs from what the Lock has of the server, whatever a person has accepted since. There is none if the Lock does
 // not have the server.
-func (p *Pins) Changes(server string, offer *offers.Offer) []Change {
+func (p *Pins) Changes(server string, offer *offers.RawOffer) []Change {
 	if !p.HasLocked(server) {
 		return nil
 	}

@@ -34,8 +34,8 @@ func (e *inputError) Error() string { return e.text }
 
 func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
-// A Client is the client that made a request, as far as its rounds depend on it.
-type Client interface {
+// An InputClient is the client that made a request, as far as its rounds depend on it.
+type InputClient interface {
 	// Claims returns what the client says about itself.
 	Claims() declaration.Claims
 	// ClientProfile returns what a child without a handshake is shown of it. Such a child
@@ -62,7 +62,7 @@ type RepeatedRequest interface {
 	// Ask has a client of the handshake's era answer one question.
 	Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	// Answer returns the child's answer as it is meant for the client.
-	Answer(resp *jsonrpc.Response) jsonrpc.Answer
+	ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer
 	// Revalidate sees to it that the request may be sent again. With an error it may not.
 	Revalidate(ctx context.Context) error
 }
@@ -70,7 +70,7 @@ type RepeatedRequest interface {
 // Run sends a request of a method, with what the client has brought for its child, until the
 // child does not ask any more. The error is one of Lease.Call, of Revalidate, or reports why
 // the child does not get what it asks for.
-func Run(ctx context.Context, r RepeatedRequest, c Client, method string) (jsonrpc.Answer, error) {
+func Run(ctx context.Context, r RepeatedRequest, c InputClient, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
 	add, err := d.readRetry()
 	if err != nil {
@@ -80,14 +80,14 @@ func Run(ctx context.Context, r RepeatedRequest, c Client, method string) (jsonr
 }
 
 // Continue works like Run after a first result, which asks for input.
-func Continue(ctx context.Context, r RepeatedRequest, c Client, method string, first []byte) (jsonrpc.Answer, error) {
+func Continue(ctx context.Context, r RepeatedRequest, c InputClient, method string, first []byte) (jsonrpc.Answer, error) {
 	return (&dialogue{r, c, method}).runRounds(ctx, nil, first)
 }
 
 // A dialogue is one request and its rounds.
 type dialogue struct {
 	RepeatedRequest
-	client Client
+	client InputClient
 	method string
 }
 
@@ -109,7 +109,7 @@ func (d *dialogue) runRounds(ctx context.Context, add *retry, first []byte) (jso
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !AsksForInput(resp.Result) {
-				return d.Answer(resp), nil
+				return d.ShapeAnswer(resp), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()

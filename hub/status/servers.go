@@ -34,8 +34,8 @@ type Tool struct {
 
 func toolOf(t *catalog.Tool) Tool {
 	out := Tool{Name: t.Name, ToolName: t.Shown(), Description: t.Description(), Note: t.Note()}
-	if t.Remote != out.ToolName {
-		out.OwnName = t.Remote
+	if t.OwnName != out.ToolName {
+		out.OwnName = t.OwnName
 	}
 	return out
 }

@@ -222,7 +222,7 @@ func omittedFrom(offer *catalog.Offer) childOmitted {
 	o := childOmitted{NotOffered: omissionsOf(offer.Omitted), Mended: omissionsOf(offer.Mended)}
 	for _, t := range offer.Tools {
 		if note := t.Note(); note != "" {
-			o.Unchecked = append(o.Unchecked, Omission{printable.Escape(t.Remote, 100), note})
+			o.Unchecked = append(o.Unchecked, Omission{printable.Escape(t.OwnName, 100), note})
 		}
 	}
 	return o

@@ -39,7 +39,7 @@ func TestDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	by := catalog.NewBuilder(catalog.Config{Names: catalog.Names{}.WithDefaults(), Limit: 1 << 20, Children: []catalog.Child{{Name: "a"}}, Checker: checker})
-	offer := by.Read("a", &offers.Offer{Entries: offers.Entries{
+	offer := by.Read("a", &offers.RawOffer{Entries: offers.Entries{
 		offers.Tools:   [][]byte{[]byte(`{"name":"t","inputSchema":{"required":null,"properties":{"\u001b[31m":7}}}`), []byte(`{"name":"u","inputSchema":7}`)},
 		offers.Prompts: [][]byte{[]byte(`{"name":"p","arguments":null}`)},
 	}})

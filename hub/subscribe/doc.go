@@ -18,7 +18,7 @@
 //
 // # What it refuses to do
 //
-// It judges nothing: whether a resource may be subscribed to is for the [Source]
+// It judges nothing: whether a resource may be subscribed to is for the [ResourceSource]
 // that is asked. It never blocks a child's read loop. Updates of a resource are
 // dropped if the client does not read, but a changed list is always announced.
 package subscribe

@@ -41,13 +41,13 @@ type Session interface {
 	Lists() []List
 	// InTurn asks the children that may have a resource and tell about changes, the
 	// likeliest first, until one has it. It begins again if a child was replaced.
-	InTurn(ctx context.Context, uri string, ask func(Source) (jsonrpc.Answer, error)) jsonrpc.Answer
+	InTurn(ctx context.Context, uri string, ask func(ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer
 	// First returns the likeliest of them, nil if there is none: then the answer
 	// says so.
-	First(ctx context.Context, uri string) (Source, jsonrpc.Answer)
-	// At returns the Source of a child and its own URI, nil if that child is
+	First(ctx context.Context, uri string) (ResourceSource, jsonrpc.Answer)
+	// At returns the ResourceSource of a child and its own URI, nil if that child is
 	// not configured.
-	At(child, uri string) Source
+	At(child, uri string) ResourceSource
 	// Denies reports whether a rule of the policy denies every subscription at a child.
 	Denies(child string) bool
 	// Serving returns the instance of a child that serves the session now.
@@ -56,8 +56,8 @@ type Session interface {
 	TryAcquire(k spec.Key) (*children.Lease, bool)
 }
 
-// A Source is one child that may have a resource.
-type Source interface {
+// A ResourceSource is one child that may have a resource.
+type ResourceSource interface {
 	// Key returns the instance that serves the session now.
 	Key() spec.Key
 	// URI returns the child's own.
@@ -324,12 +324,12 @@ func (n *Notifier) Subscribe(ctx context.Context, m *jsonrpc.Message, uri string
 }
 
 func (n *Notifier) subscribeFor(ctx context.Context, m *jsonrpc.Message, uri string, who *subscriber) jsonrpc.Answer {
-	return n.session.InTurn(ctx, uri, func(p Source) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
+	return n.session.InTurn(ctx, uri, func(p ResourceSource) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
 }
 
 // subscribeAt subscribes at one child. The subscription is entered first: an update
 // may be told as soon as the child has answered.
-func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Source, uri string, who *subscriber) (jsonrpc.Answer, error) {
+func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p ResourceSource, uri string, who *subscriber) (jsonrpc.Answer, error) {
 	var at resource
 	fresh := false
 	a, err := p.Ask(ctx, m, func(k spec.Key, term children.Term) (err error) {
@@ -349,7 +349,7 @@ func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Source
 // it wants to hear of the resource.
 func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
 	done := jsonrpc.ResultAnswer([]byte(`{}`))
-	var p Source
+	var p ResourceSource
 	held := n.table.findSubscriptions(n, func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
 	if len(held) > 0 {
 		at := held[0].resource

@@ -30,16 +30,16 @@ func (c *oneChild) Notify(context.Context, string, ...[]byte) error { return nil
 func (c *oneChild) TryNotify(string, ...[]byte) bool                { return true }
 func (c *oneChild) Lists() []List                                   { return nil }
 
-func (c *oneChild) InTurn(_ context.Context, uri string, ask func(Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (c *oneChild) InTurn(_ context.Context, uri string, ask func(ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	a, _ := ask(c.At("kid", uri))
 	return a
 }
 
-func (c *oneChild) First(_ context.Context, uri string) (Source, jsonrpc.Answer) {
+func (c *oneChild) First(_ context.Context, uri string) (ResourceSource, jsonrpc.Answer) {
 	return c.At("kid", uri), jsonrpc.Answer{}
 }
 
-func (c *oneChild) At(_, uri string) Source                     { return oneSource{c, uri} }
+func (c *oneChild) At(_, uri string) ResourceSource             { return oneSource{c, uri} }
 func (c *oneChild) Denies(string) bool                          { return c.denied }
 func (c *oneChild) Serving(string) (spec.Key, children.Term)    { return c.key, c.term }
 func (c *oneChild) TryAcquire(spec.Key) (*children.Lease, bool) { return nil, false }

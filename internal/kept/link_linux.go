@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A link is the way of the bytes to the client.
+// An outputPath is the way of the bytes to the client.
 type outputPath struct {
 	pipe    [2]int
 	between int // bytes in the pipe

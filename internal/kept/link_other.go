@@ -4,7 +4,7 @@ package kept
 
 import "errors"
 
-// A link is the way of the bytes to the client: there is none here.
+// An outputPath is the way of the bytes to the client: there is none here.
 type outputPath struct{ between int }
 
 // Files are the descriptors that an adapter holds for its session.

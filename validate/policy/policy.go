@@ -269,7 +269,7 @@ func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
 	if err := m.CheckOwnDir(dir); err != nil {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
 	}
-	snap := rootsmgr.NewSnapshot(m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
+	snap := rootsmgr.NewSnapshot(m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.RootEntry{{URI: dir, Name: sandboxName}})
 	roots := snap.Roots()
 	if len(roots) != 1 {
 		reason := "it cannot be opened"

@@ -89,9 +89,9 @@ func (w *world) compile(p Policy) *Compiled {
 }
 
 func (w *world) boundary(roots ...string) *guard.Guard {
-	var entries []rootsmgr.Entry
+	var entries []rootsmgr.RootEntry
 	for _, r := range roots {
-		entries = append(entries, rootsmgr.Entry{URI: w.path(r)})
+		entries = append(entries, rootsmgr.RootEntry{URI: w.path(r)})
 	}
 	return rootsmgr.NewSnapshot(w.m.FS, 1, rootsmgr.OriginConfig, entries).Guard()
 }

@@ -149,10 +149,10 @@ func usable(dirs []string) []string {
 	})
 }
 
-func entries(dirs []string) []rootsmgr.Entry {
-	var out []rootsmgr.Entry
+func entries(dirs []string) []rootsmgr.RootEntry {
+	var out []rootsmgr.RootEntry
 	for _, d := range dirs {
-		out = append(out, rootsmgr.Entry{URI: d})
+		out = append(out, rootsmgr.RootEntry{URI: d})
 	}
 	return out
 }

@@ -124,7 +124,7 @@ func TestTheIndexDecidesAsAllRulesDo(t *testing.T) {
 		ruling := c.Ruling("child", "do_it")
 		plain := &Ruling{policy: c, set: &ruleSet{rules: ruling.set.rules, outside: ruling.set.outside, roles: ruling.set.roles, everyRule: true}}
 		every := plain.set.allRules(nil)
-		boundary := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: filepath.Join(home, "a")}}).Guard()
+		boundary := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: filepath.Join(home, "a")}}).Guard()
 		for range rapid.IntRange(1, 6).Draw(t, "calls") {
 			paths := rapid.SliceOfN(rapid.SampledFrom(append(slices.Clone(places), home+"/a/../b", home+"/l/../a", home+"/l/../b", home+"/a/l/..", home+"/b/l/..", home+"/l/l/x", home+"/a\\b")), 1, 3).Draw(t, "paths")
 			role := rapid.SampledFrom([]access.Role{access.Read, access.Write, access.Delete}).Draw(t, "role")

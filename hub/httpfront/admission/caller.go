@@ -29,7 +29,7 @@ type Token struct {
 	Name   string
 	Groups []string // that rules name
 	Secret string
-	Roots  []rootsmgr.Entry
+	Roots  []rootsmgr.RootEntry
 
 	Toolsets []string // that bound what the client sees; nil: any
 }
@@ -56,12 +56,12 @@ type Resource struct {
 // Expires is the same.
 type Caller struct {
 	Principal principal.Principal
-	Ceiling   []rootsmgr.Entry // of everything that the caller may touch; nil: none
-	Values    []string         // what an issuer reports that the ceiling comes from; nil if it says nothing about it
-	Expires   time.Time        // of the token; zero: never
-	Toolsets  toolset.Claim    // that the token bounds, and the request comes for
-	Named     []string         // what an issuer reports that the bound of Toolsets comes from; nil if it says nothing about it
-	Basis     string           // what of the settings the caller is admitted by, see [Basis]; "": that no one shows a token
+	Ceiling   []rootsmgr.RootEntry // of everything that the caller may touch; nil: none
+	Values    []string             // what an issuer reports that the ceiling comes from; nil if it says nothing about it
+	Expires   time.Time            // of the token; zero: never
+	Toolsets  toolset.Claim        // that the token bounds, and the request comes for
+	Named     []string             // what an issuer reports that the bound of Toolsets comes from; nil if it says nothing about it
+	Basis     string               // what of the settings the caller is admitted by, see [Basis]; "": that no one shows a token
 }
 
 // Owner tells callers apart: no session of one is found by another.

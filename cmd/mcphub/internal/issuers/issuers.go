@@ -36,7 +36,7 @@ type Issuer struct {
 // values has all of their directories, one with none has no directory at all.
 type Ceiling struct {
 	Claim  string
-	Values map[string][]rootsmgr.Entry
+	Values map[string][]rootsmgr.RootEntry
 }
 
 // Toolsets maps the values of one claim to names of toolsets. A token with several of the values has all of theirs, one with none has none.
@@ -48,10 +48,10 @@ type Toolsets struct {
 // An Identity is whose a token is.
 type Identity struct {
 	Principal principal.Principal
-	Values    []string         // those of the ceiling's claim that count, in order; nil if there is no ceiling
-	Ceiling   []rootsmgr.Entry // nil: none. Without any directory it is empty, and not nil
-	Named     []string         // those values of the claim of Toolsets that count, in order; nil if the issuer has no Toolsets
-	Toolsets  []string         // nil: any. Without any toolset it is empty, and not nil
+	Values    []string             // those of the ceiling's claim that count, in order; nil if there is no ceiling
+	Ceiling   []rootsmgr.RootEntry // nil: none. Without any directory it is empty, and not nil
+	Named     []string             // those values of the claim of Toolsets that count, in order; nil if the issuer has no Toolsets
+	Toolsets  []string             // nil: any. Without any toolset it is empty, and not nil
 	Expires   time.Time
 }
 
@@ -237,7 +237,7 @@ func (i *issuer) mapClaims(claims map[string]any, expires time.Time) (Identity, 
 	if i.Ceiling == nil {
 		return id, nil
 	}
-	id.Ceiling, id.Values = []rootsmgr.Entry{}, []string{}
+	id.Ceiling, id.Values = []rootsmgr.RootEntry{}, []string{}
 	for _, value := range claimTexts(claims[i.Ceiling.Claim], false) {
 		dirs, counts := i.Ceiling.Values[value]
 		if counts && !slices.Contains(id.Values, value) {

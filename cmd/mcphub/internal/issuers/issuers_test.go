@@ -170,21 +170,21 @@ func TestVerify(t *testing.T) {
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	dirs := func(paths ...string) []rootsmgr.Entry {
-		all := []rootsmgr.Entry{}
+	dirs := func(paths ...string) []rootsmgr.RootEntry {
+		all := []rootsmgr.RootEntry{}
 		for _, p := range paths {
-			all = append(all, rootsmgr.Entry{URI: p})
+			all = append(all, rootsmgr.RootEntry{URI: p})
 		}
 		return all
 	}
-	v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Principal: "email", Ceiling: &Ceiling{"groups", map[string][]rootsmgr.Entry{
+	v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Principal: "email", Ceiling: &Ceiling{"groups", map[string][]rootsmgr.RootEntry{
 		"a": dirs("/srv/a"), "b": dirs("/srv/b", "/srv/shared"),
 	}}}}, a.Client())
 	for _, tc := range []struct {
 		name   string
 		claim  any
 		values []string
-		want   []rootsmgr.Entry
+		want   []rootsmgr.RootEntry
 	}{
 		{"one", "a", []string{"a"}, dirs("/srv/a")},
 		{"several", []string{"b", "x", "a", "a"}, []string{"b", "a"}, dirs("/srv/b", "/srv/shared", "/srv/a")},

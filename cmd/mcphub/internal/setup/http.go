@@ -130,8 +130,8 @@ func MetricsOptions(f *config.File, env func(string) (string, bool)) (metricsfro
 
 // ceilingRoots makes roots of directories that someone never leaves; at is their place in
 // hub.json.
-func ceilingRoots(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {
-	var all []rootsmgr.Entry
+func ceilingRoots(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.RootEntry {
+	var all []rootsmgr.RootEntry
 	for j, dir := range dirs {
 		entry := rootsmgr.SettingEntry(guard.OS{}, dir, f.Dir())
 		all = append(all, entry)
@@ -153,7 +153,7 @@ func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 	for i, one := range f.HTTP.Issuers {
 		made := issuers.Issuer{URL: one.Issuer, Audience: cmp.Or(one.Audience, f.HTTP.Resource), Principal: one.Principal, Groups: one.Groups, Scopes: one.Scopes}
 		if one.Roots != nil {
-			made.Ceiling = &issuers.Ceiling{Claim: one.Roots.Claim, Values: map[string][]rootsmgr.Entry{}}
+			made.Ceiling = &issuers.Ceiling{Claim: one.Roots.Claim, Values: map[string][]rootsmgr.RootEntry{}}
 			for value, dirs := range one.Roots.Values {
 				made.Ceiling.Values[value] = ceilingRoots(f, dirs, log, "http", "issuers", fmt.Sprint(i), "roots", "values", value)
 			}
@@ -215,8 +215,8 @@ func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 }
 
 // skippedRoots returns why a directory of a token opens nothing.
-func skippedRoots(dir rootsmgr.Entry) []rootsmgr.Skipped {
-	seen := rootsmgr.NewSnapshot(guard.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
+func skippedRoots(dir rootsmgr.RootEntry) []rootsmgr.Skipped {
+	seen := rootsmgr.NewSnapshot(guard.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.RootEntry{dir})
 	if seen.Len() > 0 {
 		return nil // a pattern of which something else matches: get-roots shows the rest
 	}

@@ -69,7 +69,7 @@ func TestTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := o.Tokens[0]; got.Name != "alice" || got.Secret != tc.secret || !slices.Equal(got.Roots, []rootsmgr.Entry{{URI: filepath.Join(dir, "sub")}, {URI: "/srv/alice"}, {URI: filepath.Join(dir, "w/*"), Pattern: "*"}}) {
+			if got := o.Tokens[0]; got.Name != "alice" || got.Secret != tc.secret || !slices.Equal(got.Roots, []rootsmgr.RootEntry{{URI: filepath.Join(dir, "sub")}, {URI: "/srv/alice"}, {URI: filepath.Join(dir, "w/*"), Pattern: "*"}}) {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -196,7 +196,7 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 		if sandbox.Contains(dir, l.cfg.Home) {
 			dir = l.file.Dir()
 		}
-		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
+		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: dir}}}
 	}
 	roots := rootsmgr.NewSnapshot(guard.OS{}, 1, in.Origin, in.Entries).Roots()
 	held := l.cfg.Host().Confinement(c.Spec, roots)
@@ -370,7 +370,7 @@ func (l *linter) lintRoots() {
 	}
 	in := rootsmgr.FallbackInput{ConfigDir: l.file.Dir(), WorkDir: l.cfg.Dir, FS: guard.OS{}}
 	for i, r := range l.file.Roots.Fallback {
-		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
+		in.Config = []rootsmgr.RootEntry{{URI: r.Path, Name: r.Name}}
 		_, skipped, err := rootsmgr.BuildFallback(in)
 		for _, sk := range skipped {
 			l.reportFolder("it is no root: ", sk.Reason, r.Path, "roots", "fallback", strconv.Itoa(i))

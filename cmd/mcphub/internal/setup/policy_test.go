@@ -71,7 +71,7 @@ func TestPolicyExamples(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
-		snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Host().FormatURI(home + "/project")}})
+		snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.RootEntry{{URI: platform.Host().FormatURI(home + "/project")}})
 		rows := exampleRow.FindAllStringSubmatch(after, -1)
 		if len(rows) == 0 {
 			t.Errorf("an example without calls:\n%s", text)

@@ -74,7 +74,7 @@ func ViewAs(f *config.File, name string, groups []string) (*hub.Impersonation, e
 		if one.Issuer != as.Principal.Issuer || one.Roots == nil || one.Roots.Claim != one.Groups {
 			continue
 		}
-		as.Ceiling = []rootsmgr.Entry{}
+		as.Ceiling = []rootsmgr.RootEntry{}
 		for _, g := range as.Principal.Groups {
 			as.Ceiling = append(as.Ceiling, ceilingRoots(f, one.Roots.Values[g], zerolog.Nop(), "http", "issuers", strconv.Itoa(i), "roots", "values", g)...)
 		}

@@ -25,7 +25,7 @@ type projectSearch struct {
 // away what the project was known by, so the working directory itself counts then.
 func guessProject(dir string, env func(string) (string, bool), client int, isWritten func(string) bool) rootsmgr.Guess {
 	real, s, ok := newProjectSearch(dir, env, client)
-	workDir := rootsmgr.Entry{URI: dir}
+	workDir := rootsmgr.RootEntry{URI: dir}
 	switch {
 	case !ok:
 		return rootsmgr.Guess{}
@@ -36,9 +36,9 @@ func guessProject(dir string, env func(string) (string, bool), client int, isWri
 	case refused != "":
 		return rootsmgr.Guess{WorkDir: workDir, Refused: refused}
 	case project != "":
-		return rootsmgr.Guess{Project: rootsmgr.Entry{URI: project}, WorkDir: workDir}
+		return rootsmgr.Guess{Project: rootsmgr.RootEntry{URI: project}, WorkDir: workDir}
 	case !s.isAbove(real) && s.fits(real) && isWritten(real):
-		return rootsmgr.Guess{Project: rootsmgr.Entry{URI: real}, WorkDir: workDir}
+		return rootsmgr.Guess{Project: rootsmgr.RootEntry{URI: real}, WorkDir: workDir}
 	}
 	return rootsmgr.Guess{}
 }

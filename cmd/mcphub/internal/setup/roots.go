@@ -28,7 +28,7 @@ func (s *Source) readFallback(f *config.File, env func(string) (string, bool), d
 		in.Flag = rootsmgr.SplitRoots(s.Roots)
 	}
 	for _, r := range f.Roots.Fallback {
-		in.Config = append(in.Config, rootsmgr.Entry{URI: r.Path, Name: r.Name})
+		in.Config = append(in.Config, rootsmgr.RootEntry{URI: r.Path, Name: r.Name})
 	}
 	fb, skipped, err := rootsmgr.BuildFallback(in)
 	if err != nil {

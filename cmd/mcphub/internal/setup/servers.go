@@ -221,7 +221,7 @@ func addRecorded(s *sandbox.Settings, file, name string, cfg *hub.Config, confir
 }
 
 // ownRoots returns the directories that a server has for itself; nil if it has the roots of its clients.
-func ownRoots(file *config.File, s *config.Server) (dirs []rootsmgr.Entry) {
+func ownRoots(file *config.File, s *config.Server) (dirs []rootsmgr.RootEntry) {
 	if s.RootsMode() == "" {
 		for _, dir := range s.Roots {
 			dirs = append(dirs, rootsmgr.SettingEntry(guard.OS{}, dir, file.Dir()))
