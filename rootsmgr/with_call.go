@@ -111,7 +111,7 @@ func (m *Manager) UndeclaredView() RootsView { return m.standIn().undeclared }
 // StandInView returns the RootsView for a request that can neither bring roots nor ask for them.
 func (m *Manager) StandInView() RootsView { return m.standIn().waiting }
 
-// standIns are Views that need no client. They are made once for each set of terms.
+// standIns are RootsViews that need no client. They are made once for each set of terms.
 type standIns struct {
 	terms               *terms
 	undeclared, waiting RootsView

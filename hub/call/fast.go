@@ -255,13 +255,13 @@ func (s *Sender) TryCallToolAndWait(from client.Client, awaited *AwaitedAnswer, 
 		return jsonrpc.Answer{}, false
 	}
 	var made bool
-	if awaited.done, made = s.dones.Get().(chan struct{}); !made {
+	if awaited.done, made = s.doneChannels.Get().(chan struct{}); !made {
 		awaited.done = make(chan struct{}, 1)
 	}
 	ok := s.TryCallTool(m, from, awaited, false)
 	if ok {
 		<-awaited.done
 	}
-	s.dones.Put(awaited.done)
+	s.doneChannels.Put(awaited.done)
 	return awaited.answer, ok
 }

@@ -495,7 +495,7 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 }
 
 // A call of which nothing is known is not answered twice.
-func TestASyncReplyTakesOneAnswer(t *testing.T) {
+func TestAnAwaitedAnswerIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	onStage(t, oneChild(fastKid), func(s *stage) {
 		awaited := &call.AwaitedAnswer{Cancellation: &jsonrpc.Cancellation{}}

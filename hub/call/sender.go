@@ -54,8 +54,8 @@ type Sender struct {
 	ServeHubTool func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
 	Log          zerolog.Logger
 
-	Logins login.Logins
-	dones  sync.Pool // of channels for an AwaitedAnswer; the token of each was taken
+	Logins       login.Logins
+	doneChannels sync.Pool // of channels for an AwaitedAnswer; the token of each was taken
 }
 
 // Instances describe which process of each child serves the session, and hand out the

@@ -36,7 +36,7 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	att.lease.Release()
 	att.client.YieldChild()
 	over := client.RequestOf(ctx).Notice.Waiting(func() string {
-		place, of := serverTurn.PlaceInLine()
+		place, of := serverTurn.PlaceInQueue()
 		return fmt.Sprintf("waiting for a turn at %s: place %d of %d", att.child, place, of)
 	})
 	err = serverTurn.AwaitBegin(ctx)

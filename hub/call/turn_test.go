@@ -187,7 +187,7 @@ func TestTurnsOfOnePrincipal(t *testing.T) {
 			synctest.Wait()
 			other := take("other", "")
 			holder.End()
-			if place, _ := same.PlaceInLine(); place != 0 {
+			if place, _ := same.PlaceInQueue(); place != 0 {
 				t.Fatalf("place %d", place)
 			}
 			same.End()

@@ -189,9 +189,9 @@ func (t *ServerTurn) IsOf(q *ServerQueue, name string) bool {
 	return t != nil && t.queue == q && t.name == name
 }
 
-// PlaceInLine returns how many requests begin before it, itself counted, as far as that is known, of how many that wait. It is 0
+// PlaceInQueue returns how many requests begin before it, itself counted, as far as that is known, of how many that wait. It is 0
 // once the request may begin.
-func (t *ServerTurn) PlaceInLine() (place, of int) {
+func (t *ServerTurn) PlaceInQueue() (place, of int) {
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()

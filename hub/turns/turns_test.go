@@ -74,13 +74,13 @@ func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 		flood[i] = takeTurn(t, l, "flood", "a")
 	}
 	one, two := takeTurn(t, l, "one", "a"), takeTurn(t, l, "two", "a")
-	if place, of := one.PlaceInLine(); place != 1 || of != 102 {
+	if place, of := one.PlaceInQueue(); place != 1 || of != 102 {
 		t.Errorf("place %d of %d", place, of)
 	}
-	if place, _ := two.PlaceInLine(); place != 2 {
+	if place, _ := two.PlaceInQueue(); place != 2 {
 		t.Errorf("place %d", place)
 	}
-	if place, _ := flood[1].PlaceInLine(); place != 4 {
+	if place, _ := flood[1].PlaceInQueue(); place != 4 {
 		t.Errorf("place %d", place)
 	}
 	holder.End()
@@ -88,7 +88,7 @@ func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 		if !next.hasBegun() {
 			t.Fatal("it had to wait for more than one turn of the other session")
 		}
-		if place, _ := next.PlaceInLine(); place != 0 {
+		if place, _ := next.PlaceInQueue(); place != 0 {
 			t.Errorf("place %d of a request that has begun", place)
 		}
 		next.End()
@@ -217,7 +217,7 @@ func TestManySessionsOfOnePrincipal(t *testing.T) {
 		for range 100 {
 			take(TurnOwner{"one", "its own"})
 		}
-		if place, _ := waiting[1000].PlaceInLine(); principal != "" && place != 2 || principal == "" && place != 11 {
+		if place, _ := waiting[1000].PlaceInQueue(); principal != "" && place != 2 || principal == "" && place != 11 {
 			t.Errorf("place %d", place)
 		}
 		served := map[TurnOwner]int{}
