@@ -44,7 +44,7 @@ func (c Change) consentItem() consent.Item {
 		Lines: []string{
 			"It opened to servers: " + leadsTo(c.Was),
 			"It would open:        " + leadsTo(c.Now),
-			"Servers that run are given it when they start anew: mcphub restart NAME",
+			"Servers that run are given it when they start again: mcphub restart NAME",
 		},
 		Value: value,
 	}
@@ -170,7 +170,7 @@ func (m *memory) previewCopy() *memory {
 
 var (
 	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; remove the links that servers have made beside its program, and what is gone is forgotten")
-	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
+	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered again")
 )
 
 // settledPlaces reports whether a name may open what it leads to: that is what it opened when it

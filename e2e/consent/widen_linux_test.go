@@ -41,7 +41,7 @@ func TestAServerThatStays(t *testing.T) {
 	var r ide.ToolResult
 	if !world.Within(world.WaitLimit, func() bool {
 		r = reads(w.Other, "other.txt")
-		return strings.Contains(r.Text, "it keeps state, so it is not started anew for that. Ask your user to run `mcphub why`")
+		return strings.Contains(r.Text, "it keeps state, so it is not started again for that. Ask your user to run `mcphub why`")
 	}) || !r.IsError || starts() != 1 {
 		t.Fatalf("%d starts; its client is told %s", starts(), r.Text)
 	}
@@ -71,7 +71,7 @@ func TestAServerThatStays(t *testing.T) {
 	w.Config(entry("restart"))
 	s.AwaitConfig("it is read", func(c world.ConfigState) bool { return c.Waiting == "" && offers(s, "kid__echo") && starts() >= 2 })
 	if !world.Within(world.WaitLimit, func() bool { return !reads(w.Outside, "secret.txt").IsError }) {
-		t.Error("with \"widen\": \"restart\" it is not started anew")
+		t.Error("with \"widen\": \"restart\" it is not started again")
 	}
 	before := starts()
 	opens(w.Project, w.Other, w.Outside, w.Sibling)
