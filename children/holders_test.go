@@ -21,9 +21,10 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// counter is a Launcher that counts what it has running.
+// counter is a Launcher that counts what it has running. If next is set, it is the script of the runs after the first.
 type counter struct {
 	childtest.Pipes
+	next  *childtest.Script
 	mu    sync.Mutex
 	live  int
 	most  int
@@ -36,6 +37,9 @@ type countedLink struct {
 }
 
 func (c *counter) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	if c.next != nil && c.runs() > 0 {
+		s.Env = c.next.Env()
+	}
 	link, err := c.Pipes.Launch(l, s, h, log)
 	if err != nil {
 		return nil, err
@@ -60,6 +64,11 @@ func (c *counter) counts() (live, most, total int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.live, c.most, c.total
+}
+
+func (c *counter) runs() int {
+	_, _, total := c.counts()
+	return total
 }
 
 // bubble runs a Supervisor of children in this process, in a time of its own.
