@@ -17,7 +17,8 @@ import (
 
 // A hostile clone brings programs and settings of its own, and the working
 // directory of a child is that clone. Each line runs something of it where
-// "local" is true, which is the control, and none of it otherwise (C4).
+// "local" is true, which is the control, and none of it otherwise (C4). TestReach of
+// program has more lines, which are refused by their text alone.
 func TestNothingOfAHostileCloneRuns(t *testing.T) {
 	t.Parallel()
 	top := dirs(t, 2)
@@ -40,13 +41,11 @@ func TestNothingOfAHostileCloneRuns(t *testing.T) {
 	for _, name := range []string{"x.js", "node_modules/evil/index.js", "dist/index.js"} {
 		write(name, js)
 	}
-	write("x.mjs", `import fs from "fs"; fs.writeFileSync(`+quote(trap)+`, "")`)
-	write("x.env", "NODE_OPTIONS=--require=./x.js\n")
 	write("src/evil.py", "open("+quote(trap)+", 'w')")
 	write("Makefile", "all:\n\t@./x.sh\n")
 	write("go.mod", "module evil\n")
 	if out, err := exec.Command("git", "init", "-q", clone).CombinedOutput(); err == nil {
-		write(".git/config", "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./x.sh\n[alias]\n\tmcp = !./x.sh\n")
+		write(".git/config", "[core]\n\trepositoryformatversion = 0\n[alias]\n\tmcp = !./x.sh\n")
 	} else {
 		t.Logf("git: %s", out)
 	}
@@ -60,24 +59,13 @@ func TestNothingOfAHostileCloneRuns(t *testing.T) {
 		path bool   // the hub's PATH begins with folders of the clone
 	}{
 		{line: "node ./dist/index.js"},
-		{line: "node -r ./x.js " + good},
-		{line: "node --require=./x.js " + good},
 		{line: "node -r evil " + good},
-		{line: "node --import ./x.mjs " + good},
-		{line: "node --env-file=x.env " + good},
 		{line: "node " + good, env: "NODE_OPTIONS=--require ./x.js"},
-		{line: "env node x.js"},
-		{line: "env A=b ./x.sh"},
 		{line: "env PATH=bin kid-server"},
-		{line: "nice -n 1 ./x.sh"},
-		{line: "sh x.sh"},
 		{line: "sh -c ./x.sh"},
-		{line: "sh -c exec~./x.sh"},
 		{line: "sh -c make"},
 		{line: "sh -c npx~--offline~kid-server"},
 		{line: "make"},
-		{line: "make -f Makefile all"},
-		{line: "git status"},
 		{line: "git mcp"},
 		{line: "python3 -m evil", env: "PYTHONPATH=src"},
 		{line: "kid-server", path: true},

@@ -31,7 +31,7 @@ func TestEraOfAShared(t *testing.T) {
 				child := childtest.Spec("kid", test.script)
 				child.Share, child.Start = spec.ShareAll, spec.StartEager
 				cache := filepath.Join(t.TempDir(), "catalogue")
-				launcher := &counting{}
+				launcher := &counter{}
 				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
 				for _, k := range []spec.Key{handshake, modern} {
 					if serial := s.Join(k); serial == 0 || s.ServedBy(k) != k {
@@ -72,25 +72,10 @@ func TestEraOfAShared(t *testing.T) {
 				if all := s.Status(); len(all) != want {
 					t.Errorf("instances: %v", all)
 				}
-				if n := launcher.count(); n != 2 {
+				if n := launcher.runs(); n != 2 {
 					t.Errorf("%d runs", n)
 				}
 			})
 		})
 	}
-}
-
-// TestEraOfAnOwn: a session's own child is bridged in the place where it is.
-func TestEraOfAnOwn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		launcher := &counting{}
-		s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})
-		s.Ensure(modernOne, nil)
-		l := acquire(t, s, modernOne)
-		defer l.Release()
-		if s.ServedBy(modernOne) != modernOne || l.IsModern() || launcher.count() != 1 {
-			t.Errorf("home %s, %s, %d runs", s.ServedBy(modernOne), l.Offer().Protocol, launcher.count())
-		}
-	})
 }

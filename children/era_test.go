@@ -2,46 +2,15 @@ package children_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"mcphub/children"
-	"mcphub/children/launch"
-	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
-	"mcphub/internal/jsonrpc"
 )
-
-// counting is a Launcher that plays scripts and counts how often. next, where
-// set, is the script of the runs after the first.
-type counting struct {
-	childtest.Pipes
-	mu   sync.Mutex
-	runs int
-	next *childtest.Script
-}
-
-func (c *counting) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
-	c.mu.Lock()
-	c.runs++
-	if c.runs > 1 && c.next != nil {
-		s.Env = c.next.Env()
-	}
-	c.mu.Unlock()
-	return c.Pipes.Launch(l, s, h, log)
-}
-
-func (c *counting) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.runs
-}
 
 // modernOne is the instance of one for clients without a handshake.
 var modernOne = spec.Key{Child: one.Child, Instance: one.Instance, Era: spec.EraModern}
@@ -105,7 +74,7 @@ func greeted(t *testing.T, test greeting, k spec.Key) {
 	t.Helper()
 	child := childtest.Spec("kid", test.script)
 	child.Era = test.era
-	launcher := &counting{}
+	launcher := &counter{}
 	w := newWatcher()
 	s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher})
 	start := time.Now()
@@ -114,7 +83,7 @@ func greeted(t *testing.T, test greeting, k spec.Key) {
 	if took := time.Since(start); took > test.after+100*time.Millisecond || took < test.after {
 		t.Errorf("settled after %s, want %s", took, test.after)
 	}
-	if n := launcher.count(); n != test.runs {
+	if n := launcher.runs(); n != test.runs {
 		t.Errorf("%d runs, want %d", n, test.runs)
 	}
 	st := statusOf(t, s, "kid")
@@ -194,7 +163,7 @@ func TestEraIsRemembered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				child := childtest.Spec("kid", test.first)
 				child.IdleTimeout = time.Minute
-				launcher := &counting{next: &test.then}
+				launcher := &counter{next: &test.then}
 				if test.first.Discover == "die" {
 					launcher.next = nil
 				}
@@ -202,7 +171,7 @@ func TestEraIsRemembered(t *testing.T) {
 				s.Ensure(modernOne, nil)
 				acquire(t, s, modernOne).Release()
 				time.Sleep(time.Minute + time.Second) // it idles out
-				runs := launcher.count()
+				runs := launcher.runs()
 				start := time.Now()
 				l := acquire(t, s, modernOne)
 				defer l.Release()
@@ -212,7 +181,7 @@ func TestEraIsRemembered(t *testing.T) {
 				if got := l.Offer().Protocol; got != test.want {
 					t.Errorf("spoken to in %s, want %s", got, test.want)
 				}
-				if n := launcher.count() - runs; n != 1 && test.then.Discover != "die" {
+				if n := launcher.runs() - runs; n != 1 && test.then.Discover != "die" {
 					t.Errorf("%d more runs", n)
 				}
 			})
@@ -225,11 +194,11 @@ func TestEraIsRemembered(t *testing.T) {
 func TestEraFailureStaysOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		launcher := &counting{}
+		launcher := &counter{}
 		s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Exit: 3})}, Launcher: launcher})
 		s.Ensure(one, nil)
 		<-s.Settled(one)
-		if n := launcher.count(); n != 2 {
+		if n := launcher.runs(); n != 2 {
 			t.Errorf("%d runs", n)
 		}
 		if st := statusOf(t, s, "kid"); st.Failures != 1 {
@@ -237,7 +206,7 @@ func TestEraFailureStaysOne(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond) // the back-off
 		synctest.Wait()
-		if n := launcher.count(); n != 3 {
+		if n := launcher.runs(); n != 3 {
 			t.Errorf("%d runs after the second start", n)
 		}
 	})

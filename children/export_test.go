@@ -1,20 +1,11 @@
 package children
 
 import (
-	"time"
-
-	"mcphub/children/health"
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 )
-
-// Hasten makes children be looked at and asked so much sooner that a test need not
-// wait: it must come before Run.
-func (s *Supervisor) Hasten() {
-	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: time.Second, Most: time.Second}
-}
 
 // Ensure calls BoundedSupervisor.Ensure for tests in which the kernel holds no one to a boundary.
 func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {

@@ -21,9 +21,10 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// counter is a Launcher that counts what it has running.
+// counter is a Launcher that counts what it has running. If next is set, it is the script of the runs after the first.
 type counter struct {
 	childtest.Pipes
+	next  *childtest.Script
 	mu    sync.Mutex
 	live  int
 	most  int
@@ -36,6 +37,9 @@ type countedLink struct {
 }
 
 func (c *counter) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
+	if c.next != nil && c.runs() > 0 {
+		s.Env = c.next.Env()
+	}
 	link, err := c.Pipes.Launch(l, s, h, log)
 	if err != nil {
 		return nil, err
@@ -60,6 +64,11 @@ func (c *counter) counts() (live, most, total int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.live, c.most, c.total
+}
+
+func (c *counter) runs() int {
+	_, _, total := c.counts()
+	return total
 }
 
 // bubble runs a Supervisor of children in this process, in a time of its own.
@@ -93,16 +102,6 @@ func shared(name string, share spec.Share, idle time.Duration) spec.Spec {
 
 func key(child, instance string) spec.Key { return spec.Key{Child: child, Instance: instance} }
 
-// lease takes a lease and gives it back when told.
-func lease(t *testing.T, s *children.Supervisor, k spec.Key) *children.Lease {
-	t.Helper()
-	l, err := s.Acquire(t.Context(), k)
-	if err != nil {
-		t.Fatalf("%v: %v", k, err)
-	}
-	return l
-}
-
 func TestHoldersKeepASharedInstance(t *testing.T) {
 	t.Parallel()
 	k := key("kid", "roots-1")
@@ -119,14 +118,14 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 				t.Fatalf("serials %d and %d of one instance", one, two)
 			}
 			s.Ensure(k, nil)
-			lease(t, s, k).Release()
+			acquire(t, s, k).Release()
 			s.Leave(k)
 			time.Sleep(5 * time.Hour)
 			synctest.Wait()
 			if len(s.Status()) != 1 {
 				t.Fatal("an instance that somebody holds is gone")
 			}
-			lease(t, s, k).Release() // control: it can be called, started again if need be
+			acquire(t, s, k).Release() // control: it can be called, started again if need be
 			s.Leave(k)
 			if _, err := s.Acquire(t.Context(), k); err != nil {
 				t.Fatalf("not kept warm: %v", err)
@@ -140,14 +139,14 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 		bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 			first := s.Join(k)
 			s.Ensure(k, nil)
-			lease(t, s, k).Release()
+			acquire(t, s, k).Release()
 			s.Leave(k)
 			time.Sleep(c.warm - time.Second)
 			synctest.Wait()
 			if again := s.Join(k); again != first {
 				t.Fatalf("within its idle time another instance: %d, then %d", first, again)
 			}
-			lease(t, s, k).Release()
+			acquire(t, s, k).Release()
 			s.Leave(k)
 			time.Sleep(c.warm + time.Second)
 			synctest.Wait()
@@ -158,7 +157,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 				t.Error("one that ended has come back under its serial")
 			}
 			s.Ensure(k, nil)
-			lease(t, s, k).Release()
+			acquire(t, s, k).Release()
 		})
 	}
 }
@@ -170,7 +169,7 @@ func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 	bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 		s.Join(k)
 		s.Ensure(k, nil)
-		lease(t, s, k).Release()
+		acquire(t, s, k).Release()
 		s.Leave(k)
 		synctest.Wait()
 		if live, _, _ := n.counts(); live != 0 || len(s.Status()) != 0 {
@@ -215,22 +214,22 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 			s.Join(k)
 		}
 		s.Ensure(a, nil)
-		lease(t, s, a).Release()
+		acquire(t, s, a).Release()
 		time.Sleep(time.Minute)
 		s.Ensure(b, nil)
-		held := lease(t, s, b)
+		held := acquire(t, s, b)
 		time.Sleep(time.Minute)
 		s.Ensure(c, nil)
-		lease(t, s, c).Release() // takes the place of a, which is idle; b has a call under way
+		acquire(t, s, c).Release() // takes the place of a, which is idle; b has a call under way
 		if st := statusOf(t, s, "a"); st.State != children.Stopped || !strings.Contains(st.Err, "make room") {
 			t.Errorf("a: %v", st)
 		}
 		if st := statusOf(t, s, "b"); st.State != children.Ready {
 			t.Errorf("b: %v", st)
 		}
-		lease(t, s, a).Release() // started by the call, instead of c
+		acquire(t, s, a).Release() // started by the call, instead of c
 		s.Ensure(own, nil)
-		lease(t, s, own).Release() // instead of a: b and its call stay
+		acquire(t, s, own).Release() // instead of a: b and its call stay
 		// What is left is a call under way and someone's own process: no place.
 		_, err := s.Acquire(t.Context(), a)
 		var down *run.UnavailableError
@@ -242,7 +241,7 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 		}
 		held.Release()
 		time.Sleep(2 * time.Second)
-		lease(t, s, a).Release() // the control: as soon as b is idle there is room
+		acquire(t, s, a).Release() // the control: as soon as b is idle there is room
 		if _, most, _ := n.counts(); most != 2 {
 			t.Errorf("%d ran at a time", most)
 		}

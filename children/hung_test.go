@@ -3,7 +3,6 @@ package children_test
 import (
 	"context"
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +26,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 				bubble(t, w.watches(children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Era: era})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 					w.changed = make(chan struct{})
 					s.Ensure(one, nil)
-					l := lease(t, s, one)
+					l := acquire(t, s, one)
 					defer l.Release()
 					time.Sleep(time.Hour) // nothing waits: no one asks
 					start := time.Now()
@@ -57,7 +56,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 							t.Errorf("a call ended after %s", took)
 						}
 					}
-					again := lease(t, s, one)
+					again := acquire(t, s, one)
 					defer again.Release()
 					if _, err := callErr(t.Context(), again, "echo", ""); err != nil {
 						t.Errorf("after that: %v", err)
@@ -92,7 +91,7 @@ func TestSlowChildIsLeftAlone(t *testing.T) {
 			child.CallTimeout = limit
 			bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
 				s.Ensure(one, nil)
-				l := lease(t, s, one)
+				l := acquire(t, s, one)
 				defer l.Release()
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error)
@@ -124,7 +123,7 @@ func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
 	bubble(t, w.watches(children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 		w.changed = make(chan struct{})
 		s.Ensure(one, nil)
-		l := lease(t, s, one)
+		l := acquire(t, s, one)
 		defer l.Release()
 		if got, err := callErr(t.Context(), l, "echo", `{"busy":"2m"}`); err != nil || !strings.Contains(got, "busy") {
 			t.Errorf("%s, %v", got, err)
@@ -151,7 +150,7 @@ func TestHungChildWithShortCalls(t *testing.T) {
 		s.Ensure(one, nil)
 		failed := 0
 		for i := range 20 {
-			l := lease(t, s, one)
+			l := acquire(t, s, one)
 			tool := "echo"
 			if i == 0 {
 				tool = "hang"
@@ -169,29 +168,4 @@ func TestHungChildWithShortCalls(t *testing.T) {
 		}
 		synctest.Wait()
 	})
-}
-
-// The same over HTTP, in time of this world.
-func TestHungServer(t *testing.T) {
-	t.Parallel()
-	for _, era := range []string{"", "modern"} {
-		web := childtest.NewWeb(childtest.Script{Era: era})
-		server := httptest.NewServer(web)
-		t.Cleanup(server.Close)
-		t.Cleanup(web.Close)
-		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{web.Spec("kid", server.URL)}})
-		s.Hasten()
-		runSupervisor(t, s)
-		s.Ensure(one, nil)
-		l := acquire(t, s, one)
-		var gone *run.UnavailableError
-		if _, err := callErr(t.Context(), l, "hang", ""); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "hung") {
-			t.Errorf("%q: %v", era, err)
-		}
-		if era == "" { // another session is another server to it
-			if _, err := callErr(t.Context(), acquire(t, s, one), "echo", ""); err != nil {
-				t.Errorf("after that: %v", err)
-			}
-		}
-	}
 }

@@ -205,33 +205,6 @@ func TestChildThatClosesItsOutput(t *testing.T) {
 	}
 }
 
-func TestLists(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		script childtest.Script
-		tools  int
-	}{
-		{"many pages", childtest.Script{Pages: 40}, 10 + 40*3},
-		{"a cursor that loops", childtest.Script{Pages: 2, LoopCursor: true}, 10 + 3},
-		{"a page that fails", childtest.Script{Pages: 5, FailPage: 3}, 10 + 3},
-		{"odd entries", childtest.Script{OddTools: true}, 14},
-	} {
-		s, _ := startOne(t, childtest.Spec("kid", c.script))
-		if o := acquire(t, s, one).Offer(); len(o.Entries[offers.Tools]) != c.tools {
-			t.Errorf("%s: %d tools, want %d", c.name, len(o.Entries[offers.Tools]), c.tools)
-		}
-		if st := statusOf(t, s, "kid"); (c.script.FailPage > 0) != strings.Contains(st.Err, "page 3 of tools/list failed") {
-			t.Errorf("%s: status says %q", c.name, st.Err)
-		}
-	}
-	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{FailPage: 1}))
-	<-s.Settled(one)
-	if st := statusOf(t, s, "kid"); !strings.Contains(st.Err, "this page is lost") {
-		t.Errorf("no list at all: %+v", st)
-	}
-}
-
 // A child that does not read its input blocks no one past their deadline.
 func TestChildThatDoesNotRead(t *testing.T) {
 	t.Parallel()
@@ -251,26 +224,6 @@ func TestChildThatDoesNotRead(t *testing.T) {
 	}
 	if d := time.Since(start); d > bounds.Of(2*time.Second) {
 		t.Errorf("blocked for %s", d)
-	}
-}
-
-func TestIdleStop(t *testing.T) {
-	t.Parallel()
-	spec, left := mark(t, childtest.Spec("kid", childtest.Script{}))
-	spec.IdleTimeout = 200 * time.Millisecond
-	s, w := startOne(t, spec)
-	l := acquire(t, s, one)
-	call(t, l, "echo", "")
-	first := statusOf(t, s, "kid").PID
-	l.Release()
-	w.until(t, "it has stopped", func() bool { return slices.Contains(w.states[one.String()], children.Stopped) })
-	if n := left(); len(n) != 0 {
-		t.Errorf("left behind: %v", n)
-	}
-	l = acquire(t, s, one)
-	call(t, l, "echo", "")
-	if st := statusOf(t, s, "kid"); st.PID == first || st.Failures != 0 {
-		t.Errorf("status: %+v", st)
 	}
 }
 

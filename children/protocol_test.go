@@ -99,7 +99,7 @@ func TestVersionIsRemembered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				child := childtest.Spec("kid", old)
 				child.IdleTimeout = time.Minute
-				launcher := &counting{}
+				launcher := &counter{}
 				cache := filepath.Join(t.TempDir(), "catalogue")
 				begin := func() *children.Supervisor {
 					return start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
@@ -145,7 +145,7 @@ func TestVersionIsPinned(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				child := childtest.Spec("kid", test.script)
 				child.Protocol, child.Era = "2025-03-26", spec.EraLegacy
-				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: &counting{}})
+				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: &counter{}})
 				s.Ensure(one, nil)
 				<-s.Settled(one)
 				if st := statusOf(t, s, "kid"); st.Protocol != test.want || (st.State == children.Ready) != (test.want != "") {

@@ -1,10 +1,7 @@
 package children_test
 
 import (
-	"context"
 	"errors"
-	"reflect"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,22 +12,6 @@ import (
 	"mcphub/e2e/childtest"
 	"mcphub/rootsmgr/guard"
 )
-
-// inBubble runs a test with children on goroutines, on a clock of its own.
-func inBubble(t *testing.T, specs []spec.Spec, test func(t *testing.T, s *children.Supervisor)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := children.NewSupervisor(children.SupervisorOptions{Specs: specs, Launcher: childtest.Pipes{}})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		test(t, s)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 func revised(s spec.Spec, revision uint64, change func(s *spec.Spec)) spec.Spec {
 	s.Revision = revision
@@ -43,7 +24,7 @@ func revised(s spec.Spec, revision uint64, change func(s *spec.Spec)) spec.Spec 
 func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, nil)
-	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{kid}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Ensure(one, nil)
 		l := acquire(t, s, one)
 		same := revised(kid, 1, func(s *spec.Spec) { s.CallTimeout, s.Inherit = spec.DefaultCallTimeout, []string{} })
@@ -68,7 +49,7 @@ func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 func TestApplyReplaces(t *testing.T) {
 	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = -1 })
-	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{kid}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Ensure(one, nil)
 		old := acquire(t, s, one)
 		done := make(chan string, 1)
@@ -106,7 +87,7 @@ func TestApplyKeepsTheTimeoutOfCallsUnderWay(t *testing.T) {
 	const short, long = time.Minute, time.Hour
 	for _, began := range []time.Duration{short, long} {
 		kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = began })
-		inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+		bubble(t, children.SupervisorOptions{Specs: []spec.Spec{kid}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 			silent := func() error {
 				s.Ensure(one, nil)
 				l := acquire(t, s, one)
@@ -134,7 +115,7 @@ func TestApplyDuringReplacementForRoots(t *testing.T) {
 	t.Parallel()
 	kid := childtest.Spec("kid", childtest.Script{}, "${roots}")
 	kid.CallTimeout = -1
-	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{kid}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Ensure(one, nil)
 		old := acquire(t, s, one)
 		done := make(chan string, 1)
@@ -160,7 +141,7 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, nil)
 	for _, end := range []string{"session", "hub"} {
-		inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+		bubble(t, children.SupervisorOptions{Specs: []spec.Spec{kid}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 			s.Ensure(one, nil)
 			l := acquire(t, s, one)
 			failed := make(chan error, 1)
@@ -193,7 +174,7 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 	t.Parallel()
 	mute := childtest.Spec("kid", childtest.Script{Mute: true})
 	mute.StartTimeout = time.Hour
-	inBubble(t, []spec.Spec{mute}, func(t *testing.T, s *children.Supervisor) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{mute}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Ensure(one, nil)
 		synctest.Wait()
 		failed := make(chan error, 1)
@@ -215,67 +196,13 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 	}
 }
 
-// TestEveryFieldCounts keeps Equal complete: a field that it forgets would be a change that never takes effect.
-func TestEveryFieldCounts(t *testing.T) {
-	t.Parallel()
-	base := spec.Spec{Name: "kid", Command: "cmd"}
-	for _, at := range reflect.VisibleFields(reflect.TypeFor[spec.Spec]()) {
-		fields := [][]int{at.Index}
-		if at.Type.Kind() == reflect.Struct {
-			fields = nil
-			for i := range at.Type.NumField() {
-				fields = append(fields, append(slices.Clone(at.Index), i))
-			}
-		}
-		for _, field := range fields {
-			fieldCounts(t, base, field, at.Name)
-		}
-	}
-}
-
-func fieldCounts(t *testing.T, base spec.Spec, field []int, name string) {
-	other := base
-	f := reflect.ValueOf(&other).Elem().FieldByIndex(field)
-	if name == "Supply" { // which is set where the child starts
-		return
-	}
-	switch f.Kind() {
-	case reflect.String:
-		f.SetString("other")
-	case reflect.Bool:
-		f.SetBool(true)
-	case reflect.Slice:
-		f.Set(reflect.ValueOf([]string{"other"}))
-	case reflect.Map:
-		f.Set(reflect.ValueOf(map[string]string{"OTHER": "x"}))
-	case reflect.Uint8, reflect.Uint64:
-		f.SetUint(1)
-	case reflect.Int, reflect.Int64:
-		f.SetInt(12345)
-	case reflect.Struct:
-		if f = f.Field(0); f.Kind() == reflect.String { // TLS.CA.Path
-			f.SetString("other")
-		} else {
-			f.SetBool(true) // Sandbox.Network.On
-		}
-	case reflect.Interface: // Login, which is set where the child starts
-		return
-	default:
-		t.Fatalf("field %s %v is of a kind that this test does not know: %s", name, field, f.Kind())
-	}
-	told := slices.Contains([]string{"At", "PinsAt"}, reflect.TypeOf(base).FieldByIndex(field).Name) || name == "ShareWhy"      // for messages
-	if want := name == "Revision" || name == "Start" || name == "Environ" || name == "Dir" || told; base.Equal(other) != want { // Start says when, and not what
-		t.Errorf("with another %s %v Equal gives %t", name, field, !want)
-	}
-}
-
 // TestApplyFreesWhoWaits replaces an instance in which a call runs for an hour while another waits for it to apply new roots:
 // that one hears at once that there is something else to call.
 func TestApplyFreesWhoWaits(t *testing.T) {
 	t.Parallel()
 	kid := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
 	kid.CallTimeout = -1
-	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{kid}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Ensure(one, nil)
 		l := acquire(t, s, one)
 		done := make(chan string, 1)

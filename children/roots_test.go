@@ -1,7 +1,6 @@
 package children_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -294,67 +293,12 @@ func TestRootsRace(t *testing.T) {
 	}
 }
 
-// A child that is told about roots, or asks for them, is told about others only
-// when it has been answered and has applied that: one question is under way at a
-// time, and a server that applies its answers on the side ends with the newest.
-func TestRootsAreToldOneAtATime(t *testing.T) {
-	t.Parallel()
-	d := []guard.Root{root("/a", ""), root("/b", ""), root("/c", "")}
-	notices := func(t *testing.T, s *children.Supervisor) int {
-		l := lease(t, s, one)
-		defer l.Release()
-		return strings.Count(text(t, call(t, l, "noticed", "")), "roots changed")
-	}
-	t.Run("told", func(t *testing.T) {
-		child := childtest.Spec("kid", childtest.Script{AskRoots: true, AskDelay: 100 * time.Millisecond})
-		child.Probe, child.Cwd = "allowed", t.TempDir()
-		bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
-			s.Ensure(one, d[:1])
-			expectAllowed(t, s, d[:1])
-			for i := range 3 { // the last is what it was told first
-				s.SetRoots(one, d[1-i%2:2-i%2+i%2])
-				synctest.Wait()
-			}
-			expectAllowed(t, s, d[1:2])
-			if n := notices(t, s); n != 1 {
-				t.Errorf("it was told %d times while it had not asked", n)
-			}
-		})
-	})
-	t.Run("asking", func(t *testing.T) {
-		child := childtest.Spec("kid", childtest.Script{AskRoots: true})
-		child.Probe, child.Cwd = "allowed", t.TempDir()
-		found := make(chan struct{})
-		options := children.SupervisorOptions{Specs: []spec.Spec{child}, Roots: func(context.Context, spec.Key) func(context.Context) {
-			return func(context.Context) { <-found }
-		}}
-		bubble(t, options, func(t *testing.T, s *children.Supervisor, _ *counter) {
-			found = make(chan struct{})
-			s.Ensure(one, nil)
-			lease(t, s, one).Release()
-			synctest.Wait() // it has asked
-			s.SetRoots(one, d[:2])
-			synctest.Wait()
-			close(found)
-			expectAllowed(t, s, d[:2])
-			if n := notices(t, s); n != 0 {
-				t.Errorf("it was told %d times while it was asking", n)
-			}
-		})
-	})
-}
-
 // A child that does not ask again is waited for once, three seconds, and
 // judged by the hub alone from then on.
 func TestDeafChild(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		child := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
-		child.Command = os.Args[0]
-		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
+	child := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		dir := t.TempDir()
 		wait := func() time.Duration {
 			start := time.Now()
@@ -379,10 +323,6 @@ func TestDeafChild(t *testing.T) {
 		if d := wait(); d != 0 {
 			t.Errorf("waited again: %s", d)
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -390,13 +330,8 @@ func TestDeafChild(t *testing.T) {
 // only, after its delay.
 func TestCrashLoop(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		child := childtest.Spec("kid", childtest.Script{Exit: 3})
-		child.Command = os.Args[0]
-		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
+	child := childtest.Spec("kid", childtest.Script{Exit: 3})
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Ensure(one, []guard.Root{})
 		<-s.Settled(one)
 		if st := s.Status()[0]; st.State != children.BackingOff || st.Failures != 1 || st.CircuitOpen {
@@ -421,10 +356,6 @@ func TestCrashLoop(t *testing.T) {
 		if st := s.Status()[0]; st.Failures != 6 {
 			t.Errorf("and start nothing: %+v", st)
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -432,14 +363,9 @@ func TestCrashLoop(t *testing.T) {
 // their whole start timeout.
 func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		slow := childtest.Spec("slow", childtest.Script{Mute: true})
-		good := childtest.Spec("good", childtest.Script{})
-		slow.Command, good.Command = os.Args[0], os.Args[0]
-		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{slow, good}, Launcher: childtest.Pipes{}, MaxStarting: 1})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
+	slow := childtest.Spec("slow", childtest.Script{Mute: true})
+	good := childtest.Spec("good", childtest.Script{})
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{slow, good}, MaxStarting: 1}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		start := time.Now()
 		s.Ensure(spec.Key{Child: "slow", Instance: "s"}, nil)
 		synctest.Wait()
@@ -451,10 +377,6 @@ func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
 		l.Release()
 		if d := time.Since(start); d != 3*time.Second {
 			t.Errorf("waited %s", d)
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -1,20 +1,13 @@
 package children
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/modernlink"
 	"mcphub/children/negotiation"
@@ -113,93 +106,4 @@ func FuzzWhatChildrenSay(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, result []byte) { readsAll(t, result) })
-}
-
-// deepLauncher starts children that answer, ask and announce what is too deep.
-type deepLauncher struct{ deep string }
-
-func (d deepLauncher) Launch(_ launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
-	l.wg.Go(func() {
-		defer outW.Close()
-		send := func(format string, args ...any) { _, _ = fmt.Fprintf(outW, format+"\n", args...) }
-		for sc := bufio.NewScanner(inR); sc.Scan(); {
-			var m struct {
-				ID     json.RawMessage
-				Method string
-			}
-			_ = json.Unmarshal(sc.Bytes(), &m)
-			switch {
-			case m.ID == nil:
-			case m.Method == "initialize":
-				send(`{"jsonrpc":"2.0","method":"notifications/message","params":%s}`, d.deep)
-				send(`{"jsonrpc":"2.0","id":"q","method":"roots/list","params":{"_meta":%s}}`, d.deep)
-				send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"deep","version":"1"}}}`, m.ID)
-			case m.Method == "tools/list":
-				send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"x"}]}}`, m.ID)
-			case m.Method == "tools/call":
-				send(`{"jsonrpc":"2.0","id":%s,"result":{"content":%s}}`, m.ID, d.deep)
-			default:
-				send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no","data":%s}}`, m.ID, d.deep)
-			}
-		}
-	})
-	return l, nil
-}
-
-type deepLink struct {
-	conn   *jsonrpc.Conn
-	hangUp func()
-	wg     sync.WaitGroup
-}
-
-func (l *deepLink) Run(ctx context.Context) error {
-	err := l.conn.Run(ctx)
-	l.hangUp()
-	l.wg.Wait()
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-func (l *deepLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	return l.conn.Call(ctx, method, params...)
-}
-
-func (l *deepLink) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return l.conn.Notify(ctx, method, params...)
-}
-
-func (l *deepLink) Facts() link.ConnectionFacts {
-	return link.ConnectionFacts{Skipped: l.conn.Stats().Skipped}
-}
-
-// TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
-// served as far as it can be, and ends nothing.
-func TestDeepFramesHarmNobody(t *testing.T) {
-	t.Parallel()
-	s := NewSupervisor(SupervisorOptions{Specs: []spec.Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: spec.EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- s.Run(ctx) }()
-	k := spec.Key{Child: "kid", Instance: "s"}
-	s.Ensure(k, nil)
-	l, err := s.Acquire(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`)); err == nil {
-		t.Error("an answer of any depth was taken")
-	}
-	if st := s.Status()[0]; st.State != Ready || st.Skipped == 0 {
-		t.Errorf("%+v", st)
-	}
-	l.Release()
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
 }

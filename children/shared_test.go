@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"strings"
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
 )
@@ -57,31 +55,6 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 		for _, entered := range []string{"", "${root}"} {
 			if cwd, gone := place(share, entered); cwd == project || cwd == "" || !gone() {
 				t.Errorf("%s, cwd %q: it started in %s, which is gone: %t", share, entered, cwd, gone())
-			}
-		}
-	}
-}
-
-// What a shared child writes to stderr is for the operator: no error quotes it.
-func TestSharedStderrIsForTheOperator(t *testing.T) {
-	t.Parallel()
-	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
-		for name, script := range map[string]childtest.Script{"starting": {Exit: 3}, "in a call": {}} {
-			child := childtest.Spec("kid", script)
-			child.Share = share
-			s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}})
-			s.Ensure(one, nil)
-			l, err := s.Acquire(t.Context(), one)
-			if err == nil {
-				_, err = callErr(t.Context(), l, "exit", `{"code":7}`)
-				l.Release()
-			}
-			var down *run.UnavailableError
-			if !errors.As(err, &down) || !strings.Contains(down.Stderr, "exiting") {
-				t.Fatalf("%s, %s: %v", share, name, err)
-			}
-			if own := share == spec.ShareSession; strings.Contains(err.Error(), "exiting") != own {
-				t.Errorf("%s, %s: %v", share, name, err)
 			}
 		}
 	}

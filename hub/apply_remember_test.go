@@ -1,15 +1,11 @@
 package hub
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"mcphub/children"
 	"mcphub/e2e/childtest"
-	"mcphub/hub/catalog"
-	"mcphub/hub/configuration"
-	"mcphub/hub/offering"
 )
 
 // instances returns the serial of each instance, by its state.
@@ -106,31 +102,5 @@ func TestSubscribedThroughAReload(t *testing.T) {
 	}
 	if e := c.refused("resources/read", `{"uri":"note://1"}`); !strings.Contains(e.Message, "not found") {
 		t.Error(e.Message)
-	}
-}
-
-// TestARequestIsJudgedAndRunByOneConfiguration: a request that a reload overtakes after it was looked up is not sent, whether
-// its child is replaced or only what judges it.
-func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
-	kid := scripted("kid", childtest.Script{Library: true})
-	h := newTestHub(t, kid)
-	c := connect(t, h)
-	c.handshake(`{}`)
-	c.raw("prompts/list", `{}`)
-	s, former := sessionOfTest(h), h.currentConfiguration()
-	prompt := offering.Item{Item: &catalog.Item{Name: "kid__greet", Child: "kid", OwnName: "greet"}, Conf: former}
-	for _, replaced := range []bool{false, true} {
-		next := kid
-		if replaced {
-			next = other(kid, "x")
-		}
-		apply(t, h, testConfig(t, next))
-		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
-		m := split(t, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"kid__greet"}}`)
-		answer, err := s.sender.SendPrompt(t.Context(), m, m.Param("name"), prompt)
-		if !errors.Is(err, configuration.ErrSuperseded) || answer.Error == nil {
-			t.Errorf("replaced %t: %v, %s", replaced, err, answer.Result)
-		}
-		answer.Free()
 	}
 }

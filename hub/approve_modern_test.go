@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"mcphub/e2e/fronttest"
 	"mcphub/internal/jsonrpc"
@@ -236,4 +239,67 @@ func (a *askedHub) holds(grants, questions int) {
 	if g, q := a.open(); g != grants || q != questions {
 		a.Errorf("%d grants and %d questions, want %d and %d", g, q, grants, questions)
 	}
+}
+
+// The flows of the policy, and for how long what was allowed is open: over
+// stdio for the process, over HTTP for the call (P4).
+func TestModernApproval(t *testing.T) {
+	modernWays(t, modernCaps, func(_ *testing.T, a *askedHub, c *modernWay) {
+		one := reading(a.at("data", "one", "1.txt"))
+		c.unasked(reading(a.at("open", "o.txt")), "")
+		c.unasked(writing(a.at("open", "o.txt")), "rule-deny")
+		c.says(one, no, "the person said no")
+		a.holds(0, 0)
+		params, tag := echoing(one)
+		q := c.question(params)
+		lifetime := "until this session ends"
+		if c.once {
+			lifetime = "for this one call"
+		}
+		if !strings.Contains(q.text(), "If you answer \"file\", this server may "+lifetime+":\n- read the file "+strconv.Quote(a.at("data", "one", "1.txt"))+", and nothing beside it\n") ||
+			!strings.Contains(q.text(), "If you answer \"directory\", this server may "+lifetime+":\n- read everything in the directory "+strconv.Quote(a.at("data", "one"))) {
+			a.Errorf("asked %s", q.text())
+		}
+		a.holds(0, 1)
+		msg, denied := c.answer(q, params, yes)
+		c.outcome(one, msg, denied, tag, "")
+		if c.once {
+			a.holds(0, 0)
+			c.says(one, no, "the person said no")
+		} else {
+			a.holds(1, 0)
+			c.unasked(one, "")
+		}
+		c.says(reading(a.at("data", "two", "2.txt")), no, "the person said no")
+		d := c.another()
+		d.says(one, no, "the person said no")
+		c.leave()
+		if !c.once {
+			a.holds(0, 0) // it ended with its process
+			c = c.another()
+			c.says(one, no, "the person said no")
+		}
+	})
+}
+
+// Over HTTP clients of one token share a child, and each call brings its roots.
+// One that waits for a person does not keep the others from it.
+func TestModernQuestionsDoNotHoldTheChild(t *testing.T) {
+	modernWays(t, modernCaps, func(t *testing.T, a *askedHub, c *modernWay) {
+		if !c.once {
+			return // there the roots are the roots of the process
+		}
+		params, tag := echoing(reading(a.at("data", "one", "1.txt")))
+		q := c.question(params)
+		other := filepath.Join(t.TempDir(), "other")
+		write(t, filepath.Join(other, "x"))
+		d := c.elsewhere(other)
+		began := time.Now()
+		d.unasked(reading(filepath.Join(other, "x")), "")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("a call with other roots took %s while a person was asked about another one", took)
+		}
+		msg, denied := c.answer(q, params, yes)
+		c.outcome(params, msg, denied, tag, "")
+	})
 }

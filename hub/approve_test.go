@@ -195,9 +195,8 @@ func (a *askedHub) refused(c *testClient, tool, args, want string) {
 	}
 }
 
-func reading(path string) string  { return fmt.Sprintf(`{"path":%q}`, path) }
-func writing(path string) string  { return fmt.Sprintf(`{"out":%q}`, path) }
-func deleting(path string) string { return fmt.Sprintf(`{"gone":%q}`, path) }
+func reading(path string) string { return fmt.Sprintf(`{"path":%q}`, path) }
+func writing(path string) string { return fmt.Sprintf(`{"out":%q}`, path) }
 
 // asks wants a number of questions so far.
 func (a *askedHub) asks(p *person, n int) {

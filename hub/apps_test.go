@@ -102,22 +102,6 @@ func TestAppsOnTheFastPath(t *testing.T) {
 	}
 }
 
-// TestAppsThatNobodyElseHas are left as they are.
-func TestAppsThatNobodyElseHas(t *testing.T) {
-	play(t, []spec.Spec{appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one"))}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enter(t, h)
-		c.handshake(`{}`)
-		if list := c.raw("tools/list", `{}`); !strings.Contains(list, strings.Replace(viewTool, `"view"`, `"one__view"`, 1)) {
-			t.Error(list)
-		}
-		for range 2 {
-			if got := c.raw("tools/call", toolCall("one__view", `{}`)); got != fmt.Sprintf(shownResult, "one") {
-				t.Error(got)
-			}
-		}
-	})
-}
-
 // TestAppsCallToolsByTheirOwnNames: an app knows nothing about the names towards
 // the client. A name that several servers with apps have is refused, and so is one
 // of a server without any.

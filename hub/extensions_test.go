@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,8 +16,6 @@ import (
 	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
-	"mcphub/validate"
-	"mcphub/validate/declare"
 )
 
 const (
@@ -200,146 +195,6 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 	}
 	if len(direct) != len(asked) || !strings.Contains(direct["id-3"], `{ "z" : 1.0 , "a" : [ ] , "n":-0.0 }`) {
 		t.Errorf("the child did not say what it was sent: %d answers, %s", len(direct), direct["id-3"])
-	}
-}
-
-// TestParamsOfUnknownMethodsAreJudged: a path outside the roots never reaches the
-// child, in a request or a notification. The control is a child whose
-// arguments are not looked at.
-func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := testConfig(t, extended("kid", skills, ""), extended("lax", chartsOnly, ""))
-		cfg.Launcher = newStage()
-		checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{
-			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: declare.ModeOff, ModeSet: true},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Checker = checker
-		root := t.TempDir()
-		inside := filepath.Join(root, "a.txt")
-		if err := os.WriteFile(inside, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c, _ := enter(t, runHub(t, cfg), root)
-		c.handshake(`{"roots":{}}`)
-		c.raw("tools/list", `{}`)
-		for i, params := range []string{
-			`{"path":"/etc/passwd"}`, `{"deep":[{"x":"/etc/passwd"}]}`, `{"uri":"file:///etc/passwd"}`, `{"uri":"note:///etc/passwd"}`, `{"json":"{\"path\":\"/etc/passwd\"}"}`,
-			`{"/etc/passwd":true}`, `{"_Meta":{"path":"/etc/passwd"}}`, `{"files":["` + inside + `","../../../../../../../../etc/passwd"]}`,
-		} {
-			if e := c.refused("skills/get", params); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "Access denied") {
-				t.Errorf("%s: %v", params, e)
-			}
-			if got := c.raw("charts/get", params); string(jsonrpc.Get([]byte(got), "sent")) != params {
-				t.Errorf("the control: %s: %s", params, got)
-			}
-			_ = c.conn.Notify(t.Context(), "notifications/skills/open", []byte(params))
-			_ = c.conn.Notify(t.Context(), "notifications/charts/open", []byte(params))
-			synctest.Wait()
-			if got := c.heardOf("lax", "notifications/charts/open"); len(got) != i+1 {
-				t.Errorf("the control: %s: %q", params, got)
-			}
-		}
-		if got := append(c.heardOf("kid", "skills/get"), c.heardOf("kid", "notifications/skills/open")...); got != nil {
-			t.Errorf("the child got %q", got)
-		}
-		// What is inside passes, and so does what the hub says nothing about.
-		for _, params := range []string{fmt.Sprintf(`{"path":%q}`, inside), `{"uri":"skill://a/SKILL.md"}`, `{"_meta":{"cwd":"/etc"}}`} {
-			if got := c.raw("skills/get", params); string(jsonrpc.Get([]byte(got), "sent")) != params {
-				t.Errorf("%s: %s", params, got)
-			}
-			_ = c.conn.Notify(t.Context(), "notifications/skills/open", []byte(params))
-		}
-		synctest.Wait()
-		if got := c.heardOf("kid", "notifications/skills/open"); len(got) != 3 {
-			t.Errorf("told %q", got)
-		}
-		if e := c.refused("skills/get", `["/etc/passwd"]`); e.Code != jsonrpc.CodeInvalidParams {
-			t.Errorf("a list of params: %v", e)
-		}
-	})
-}
-
-// TestUnknownMethodsAreRecorded: they have lines like any other request.
-func TestUnknownMethodsAreRecorded(t *testing.T) {
-	r := newRecorded(t, Audit{}, childtest.Script{Library: true, Offers: skills})
-	r.raw("skills/own", `{}`)
-	_ = r.refused("skills/get", `{"path":"/etc/passwd"}`)
-	_ = r.refused("mcphub/unknown", `{}`)
-	var got []string
-	for _, d := range r.decisions(t) {
-		got = append(got, fmt.Sprint(d.Method, " ", d.Child, " ", d.Decision))
-	}
-	for _, want := range []string{"skills/own kid allow", "skills/get kid deny"} {
-		if !slices.Contains(got, want) {
-			t.Errorf("there is no line %q: %q", want, got)
-		}
-	}
-}
-
-// TestWhoGetsAnUnknownMethod: the only owner, or that of what the params name;
-// no one if it cannot be told.
-func TestWhoGetsAnUnknownMethod(t *testing.T) {
-	one := extended("one", skillsOnly, "")
-	two := played("two", spec.ShareSession, childtest.Script{Offers: strings.Replace(skills, "{", `{"resources":{},`, 1), Replies: map[string]string{
-		"resources/list": `{"resources":[{"uri":"skill://two/SKILL.md","name":"s"},{"uri":"note://1","name":"n"}]}`,
-	}})
-	plain := played("plain", spec.ShareSession, childtest.Script{Library: true})
-	charts := extended("charts", chartsOnly, "")
-	ask := func(c *testClient, method, params string) string {
-		resp, err := c.conn.Call(context.Background(), method, []byte(params))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := resp.Err(); e != nil {
-			return fmt.Sprint(e.Code)
-		}
-		return string(jsonrpc.Get(resp.Result, "sent"))
-	}
-	who := func(c *testClient, method string) (got []string) {
-		for _, child := range []string{"one", "two", "plain", "charts"} {
-			if c.hub.currentConfiguration().Child(child) != nil && c.heardOf(child, method) != nil {
-				got = append(got, child)
-			}
-		}
-		return got
-	}
-	for _, test := range []struct {
-		specs                []spec.Spec
-		method, params, sent string
-		who                  string
-	}{
-		{[]spec.Spec{plain, one}, "skills/own", `{}`, `{}`, "[one]"},
-		{[]spec.Spec{one, charts}, "charts/draw", `{}`, `{}`, "[charts]"},
-		{[]spec.Spec{plain, one}, "resources/directory/read", `{"uri":"x:y"}`, `{"uri":"x:y"}`, "[one]"},
-		{[]spec.Spec{plain}, "skills/own", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one, charts}, "other/thing", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one, two}, "skills/own", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/SKILL.md"}`, `{"uri":"skill://two/SKILL.md"}`, "[two]"},
-		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // no one else lists any
-		{[]spec.Spec{one, two}, "skills/get", `{"uri":"mcphub://two/note://1"}`, `{"uri":"note://1"}`, "[two]"},
-		{[]spec.Spec{one, two}, "skills/get", `{"uri":"note://1"}`, `{"uri":"note://1"}`, "[one]"},
-		{[]spec.Spec{one, two}, "skills/run", `{"name":"two__echo"}`, `{"name":"echo"}`, "[two]"},
-		{[]spec.Spec{one, two}, "skills/run", `{"name":"one__greet"}`, `{"name":"greet"}`, "[one]"},
-		{[]spec.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
-		{[]spec.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one}, "skills/" + strings.Repeat("x", 256), `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
-	} {
-		play(t, test.specs, func(t *testing.T, h *Hub, _ *stage) {
-			c, _ := enter(t, h)
-			c.handshake(`{}`)
-			if sent := ask(c, test.method, test.params); sent != test.sent {
-				t.Errorf("%s %s: %s, want %s", test.method, test.params, sent, test.sent)
-			}
-			if got := fmt.Sprint(who(c, test.method)); got != test.who {
-				t.Errorf("%s %s went to %s, want %s", test.method, test.params, got, test.who)
-			}
-		})
 	}
 }
 

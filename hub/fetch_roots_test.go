@@ -340,24 +340,3 @@ func TestRootsInACallBesideAHandshake(t *testing.T) {
 		}
 	})
 }
-
-// The client goes away while it is asked: the child's question and its call end.
-func TestRootsInACallThatIsAbandoned(t *testing.T) {
-	play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, _ *stage) {
-		in := t.TempDir()
-		c, _ := enterModern(t, h, rootsCaps, in)
-		for range 3 * modern.MaxSuspended {
-			c.once("tools/call", lazily) // asked, and never answers
-		}
-		if n := h.suspended.Load(); n > modern.MaxSuspended {
-			t.Errorf("%d requests are held, more than %d", n, modern.MaxSuspended)
-		}
-		time.Sleep(modern.StateTime + time.Minute)
-		if n := h.suspended.Load(); n != 0 {
-			t.Errorf("%d requests are still held", n)
-		}
-		if got, _ := text(first(c.full("tools/call", lazily, nil))); got != served(in) {
-			t.Errorf("an honest call after that: the child was given %s", got)
-		}
-	})
-}

@@ -156,6 +156,12 @@ func TestExpose(t *testing.T) {
 					t.Errorf("%s is listed: %v, want %v", tool, !want, want)
 				}
 			}
+			_ = jsonrpc.Elements(jsonrpc.Get([]byte(list), "tools"), func(def []byte) bool {
+				if name, _ := jsonrpc.String(jsonrpc.Get(def, "name")); name == "call-tool" && string(jsonrpc.Get(jsonrpc.Get(def, "annotations"), "destructiveHint")) != "true" {
+					t.Errorf("call-tool is not annotated as destructive: %s", def)
+				}
+				return true
+			})
 			if found := client.found(`{"query":"kid echo"}`); len(found) == 0 || found[0] != "kid__echo" {
 				t.Errorf("found %q, want kid__echo first", found)
 			}

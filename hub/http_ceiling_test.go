@@ -86,20 +86,3 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 		t.Errorf("get-roots: %s", report)
 	}
 }
-
-// TestHTTPCeilingIsTheBoundaryWithoutRoots: if nothing is configured either.
-func TestHTTPCeilingIsTheBoundaryWithoutRoots(t *testing.T) {
-	mine, theirs := t.TempDir(), t.TempDir()
-	cfg := testConfig(t, scripted("kid", childtest.Script{}))
-	cfg.AllowWithoutRoots = true // so that bob, who has no ceiling, is the control
-	w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(mine)}, {Name: "bob", Secret: "b"}}})
-	for who, open := range map[string][]string{"a": {mine}, "b": {mine, theirs}} {
-		c := w.initialize(`{}`, "Authorization", "Bearer "+who).initialized()
-		for _, path := range []string{mine, theirs} {
-			m := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), nil)
-			if msg, bad := text(string(m.Result)); bad == slices.Contains(open, path) {
-				t.Errorf("%s, %s: %s", who, path, msg)
-			}
-		}
-	}
-}

@@ -14,7 +14,6 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
-	"mcphub/internal/jsonrpc"
 )
 
 // TestModernHTTPStateIsItsCallsAlone: a requestState goes on with the very call
@@ -29,22 +28,14 @@ func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
 	params := toolCall("kid__ask", elicits)
 	m := alice.suspendCall("kid__ask", elicits)
 	retry := alice.again(params, m.Result)
-	state, _ := jsonrpc.String(jsonrpc.Get(m.Result, "requestState"))
-	flipped := []byte(state)
-	flipped[len(flipped)/2] ^= 1
 	other := strings.Replace(retry, "sure?", "really?", 1)
 	for what, tc := range map[string]struct {
 		c      *modernWeb
 		params string
 	}{
-		"another token":     {bob, retry},
-		"other arguments":   {alice, other},
-		"another tool":      {alice, strings.Replace(retry, "kid__ask", "kid__echo", 1)},
-		"altered":           {alice, strings.Replace(retry, state, string(flipped), 1)},
-		"cut off":           {alice, strings.Replace(retry, state, state[:len(state)-2], 1)},
-		"guessed":           {alice, strings.Replace(retry, state, strings.Repeat("A", len(state)), 1)},
-		"empty":             {alice, strings.Replace(retry, state, "", 1)},
-		"another principal": {bob, retry},
+		"another token":   {bob, retry},
+		"other arguments": {alice, other},
+		"another tool":    {alice, strings.Replace(retry, "kid__ask", "kid__echo", 1)},
 	} {
 		got, status := tc.c.outcome(tc.c.once("tools/call", tc.params), nil)
 		if codeOf(got) != -32602 || status != 200 {
@@ -94,52 +85,6 @@ func TestModernHTTPCeilings(t *testing.T) {
 		if _, bad := w.modern("a").call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir)); bad == (whose == "a") {
 			t.Errorf("without roots, %s: %t", whose, bad)
 		}
-	}
-}
-
-// TestModernHTTPUndeclaredIsNotAsked: what the asking request did not declare is
-// refused, though others of its token do declare it, and the child's list is
-// the same for all.
-func TestModernHTTPUndeclaredIsNotAsked(t *testing.T) {
-	w := serveWeb(t, newPlayedHub(t, askingKid("kid")), HTTPOptions{})
-	can, cannot := w.modern(""), w.modern("")
-	can.caps = `{"elicitation":{}}`
-	can.answer = func(string, []byte) string { return `{"action":"decline"}` }
-	list := func(c *modernWeb) string {
-		m, _ := c.outcome(c.once("tools/list", `{}`), nil)
-		return string(jsonrpc.Get(m.Result, "tools"))
-	}
-	if a, b := list(can), list(cannot); a != b {
-		t.Errorf("%s\n%s", a, b)
-	}
-	got, _ := cannot.call("kid__ask", elicits)
-	m, _ := cannot.outcome(cannot.once("tools/call", toolCall("kid__ask", elicits)), nil)
-	if kind := string(jsonrpc.Get(m.Result, "resultType")); kind != `"complete"` || !strings.Contains(string(m.Result)+string(m.Error), "did not declare elicitation") {
-		t.Errorf("%s %s%s", got, m.Result, m.Error)
-	}
-	if m := can.request("tools/call", toolCall("kid__ask", elicits), nil); !strings.Contains(string(m.Result), `"decline"`) {
-		t.Errorf("control: %s%s", m.Result, m.Error)
-	}
-}
-
-// TestModernHTTPProgressIsOnItsOwnResponse: in order, without ids of events.
-func TestModernHTTPProgressIsOnItsOwnResponse(t *testing.T) {
-	w := serveWeb(t, newPlayedHub(t, askingKid("kid")), HTTPOptions{})
-	c := w.modern("")
-	c.call("kid__echo", `{}`) // a call that waits for its server says so by progress
-	r := c.once("tools/call", `{"name":"kid__progress","arguments":{"steps":20},"_meta":{"progressToken":"mine"}}`)
-	if r.Header.Get("X-Accel-Buffering") != "no" || r.Header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("%v", r.Header)
-	}
-	next := 0
-	m, _ := c.outcome(r, func(m *jsonrpc.Message) {
-		if token, _ := jsonrpc.String(m.Param("progressToken")); m.Method != "notifications/progress" || token != "mine" || string(m.Param("progress")) != fmt.Sprint(next) {
-			t.Errorf("%s %s after %d", m.Method, m.Params, next)
-		}
-		next++
-	})
-	if m == nil || next != 20 {
-		t.Fatalf("%d notes, %+v", next, m)
 	}
 }
 

@@ -198,32 +198,6 @@ func TestALinkIsOfNoOtherSession(t *testing.T) {
 	}
 }
 
-// TestNoChildHasALink: one that lists what looks like a link is not asked for it. The control is a URI beside it.
-func TestNoChildHasALink(t *testing.T) {
-	const shape, beside = "mcphub://results/AAAAAAAAAAAAAAAAAAAAAAAAAA", "mcphub://results/AAAAAAAAAAAAAAAAAAAAAAAAA"
-	cfg := testConfig(t, scripted("results", childtest.Script{Library: true, Replies: map[string]string{
-		"resources/list": `{"resources":[{"uri":"` + shape + `","name":"a"},{"uri":"` + beside + `","name":"b"}]}`,
-		"resources/read": `{"contents":[{"uri":"x","text":"the child's"}]}`,
-	}}))
-	cfg.Launcher = childtest.Pipes{}
-	c := connect(t, runHub(t, cfg))
-	c.handshake(`{}`)
-	if list := c.raw("resources/list", `{}`); !strings.Contains(list, shape) {
-		t.Fatalf("it does not list it: %s", list)
-	}
-	if read := c.raw("resources/read", readParams(beside)); !strings.Contains(read, "the child's") {
-		t.Errorf("the control: %s", read)
-	}
-	for _, uri := range []string{shape, shape + "?page=2"} {
-		if e := c.refused("resources/read", readParams(uri)); !strings.Contains(e.Message, "there is no result") {
-			t.Errorf("%s: %v", uri, e)
-		}
-		if e := c.refused("resources/subscribe", readParams(uri)); !strings.Contains(e.Message, "not found") {
-			t.Errorf("%s: %v", uri, e)
-		}
-	}
-}
-
 // TestNoSchemaIsPromisedOfWhatMayBeCut: a client that knows an outputSchema insists on structuredContent. A reload
 // brings the schema back.
 func TestNoSchemaIsPromisedOfWhatMayBeCut(t *testing.T) {

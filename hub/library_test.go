@@ -139,13 +139,3 @@ func TestLookAlikesOfMembersAreRefused(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 }
-
-// TestADeniedResourceIsOfferedToNobodyElse: what is outside for one server is
-// not tried at the next.
-func TestADeniedResourceIsOfferedToNobodyElse(t *testing.T) {
-	root, outside := t.TempDir(), t.TempDir()
-	c := libraries(t, root, childtest.Script{})
-	if e := c.refused("resources/read", fmt.Sprintf(`{"uri":"file://local/%s/x"}`, outside)); !strings.HasPrefix(e.Message, "Access denied") {
-		t.Errorf("%v", e)
-	}
-}

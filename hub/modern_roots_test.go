@@ -2,16 +2,12 @@ package hub
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
-	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/platform"
 )
@@ -19,46 +15,6 @@ import (
 // pathCall returns a call with a path and a tag by which a test finds who got it.
 func pathCall(path, tag string) string {
 	return toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":%q}`, path, tag))
-}
-
-// Every set of roots is tried with the same two paths: the Guard that judges
-// handshake clients judges these.
-func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
-	in, out := t.TempDir(), t.TempDir()
-	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
-		t.Fatal(err)
-	}
-	uri := func(dir string) string { return fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(dir)) }
-	many := strings.Repeat(`{"uri":"file:///no/such/place"},`, 2000)
-	for name, tc := range map[string]struct {
-		roots, path string
-		allowed     bool
-	}{
-		"inside":               {`{"roots":[` + uri(in) + `]}`, in + "/x", true},
-		"outside":              {`{"roots":[` + uri(in) + `]}`, out + "/x", false},
-		"through a link":       {`{"roots":[` + uri(in) + `]}`, in + "/way-out/x", false},
-		"climbing":             {`{"roots":[` + uri(in) + `]}`, in + "/../" + filepath.Base(out) + "/x", false},
-		"look-alike":           {`{"roots":[` + uri(in) + `]}`, in + "-evil/x", false},
-		"both are open":        {`{"roots":[` + uri(in) + `,` + uri(out) + `]}`, in + "/way-out/x", true},
-		"nothing is open":      {`{"roots":[]}`, in + "/x", false},
-		"none can be used":     {`{"roots":[{"uri":"https://example.com/x"},{"uri":"file://host/x"}]}`, in + "/x", false},
-		"odd ones beside":      {`{"roots":[7,{"name":"n"},null,` + uri(in) + `]}`, in + "/x", true},
-		"odd ones beside, out": {`{"roots":[7,{"name":"n"},null,` + uri(in) + `]}`, out + "/x", false},
-		"many beside":          {`{"roots":[` + many + uri(in) + `]}`, in + "/x", true},
-		"many beside, out":     {`{"roots":[` + many + uri(in) + `]}`, out + "/x", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
-				c, _ := enterModern(t, h, rootsCaps)
-				c.roots = tc.roots
-				result, sent := c.full("tools/call", pathCall(tc.path, "it"), nil)
-				msg, bad := text(result)
-				if bad == tc.allowed || (s.who("it") != nil) != tc.allowed || sent != 2 {
-					t.Errorf("allowed %t, sent %d times, reached the child %t: %s", !bad, sent, s.who("it") != nil, msg)
-				}
-			})
-		})
-	}
 }
 
 func TestMalformedRootsAreRefused(t *testing.T) {
@@ -81,68 +37,6 @@ func TestMalformedRootsAreRefused(t *testing.T) {
 		}
 		if _, bad := text(c.raw("tools/call", a.retry(params, map[string]string{a.keys[0]: c.roots}))); bad || s.who("it") == nil {
 			t.Error("control: the honest retry was refused")
-		}
-	})
-}
-
-func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, s *stage) {
-		in, out := t.TempDir(), t.TempDir()
-		c, _ := enterModern(t, h, rootsCaps, in)
-		foreign, _ := enterModern(t, h, rootsCaps, in)
-		params := pathCall(in+"/x", "it")
-		a := c.mustAsk("tools/call", params)
-		answers := map[string]string{a.keys[0]: fmt.Sprintf(`{"roots":[{"uri":%q}]}`, platform.Host().FormatURI(filepath.Dir(out)))}
-		for name, e := range map[string]*jsonrpc.Error{
-			"other arguments": c.refused("tools/call", a.retry(pathCall(out+"/x", "it"), answers)),
-			"more arguments":  c.refused("tools/call", a.retry(strings.Replace(params, `"tag"`, `"more":"`+out+`","tag"`, 1), answers)),
-			"another method":  c.refused("prompts/get", a.retry(`{"name":"kid__greet"}`, answers)),
-			"another client":  foreign.refused("tools/call", a.retry(params, answers)),
-		} {
-			if e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "requestState") {
-				t.Errorf("%s: %v", name, e)
-			}
-		}
-		// Without a state no one asked: roots that come along count for nothing.
-		forged := strings.TrimSuffix(a.retry(params, answers), `,"requestState":`+a.state+`}`) + "}"
-		if _, ok := askedBy(c.raw("tools/call", forged)); !ok {
-			t.Error("roots that nobody asked for were taken")
-		}
-		if s.who("it") != nil {
-			t.Fatal("the child got a call")
-		}
-		if _, bad := text(c.raw("tools/call", a.retry(params, answers))); bad || s.who("it") == nil {
-			t.Error("control: the honest retry was refused")
-		}
-		time.Sleep(modern.StateTime)
-		if e := c.refused("tools/call", a.retry(params, answers)); !strings.Contains(e.Message, "too long ago") {
-			t.Errorf("expired: %v", e)
-		}
-	})
-}
-
-func TestClientWithoutRootsFallsBack(t *testing.T) {
-	in, out := t.TempDir(), t.TempDir()
-	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}
-	playWith(t, specs, playOptions{fallback: in}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enterModern(t, h, `{}`)
-		if msg, bad := text(c.raw("tools/call", pathCall(in+"/x", "in"))); bad {
-			t.Errorf("inside the fallback: %s", msg)
-		}
-		if _, bad := text(c.raw("tools/call", pathCall(out+"/x", "out"))); !bad {
-			t.Error("outside the fallback: allowed")
-		}
-		report := c.raw("tools/call", toolCall("get-roots", `{}`))
-		for _, want := range []string{`"state":"fallback"`, `"origin":"config"`, `"era":"modern"`, `"supportsRoots":false`} {
-			if !strings.Contains(member(report, "structuredContent"), want) {
-				t.Errorf("get-roots without %s: %s", want, report)
-			}
-		}
-	})
-	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enterModern(t, h, `{}`)
-		if msg, bad := text(c.raw("tools/call", pathCall(out+"/x", "out"))); bad {
-			t.Errorf("nothing is known and roots.when.unsupported allows: %s", msg)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -140,50 +139,6 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 				t.Errorf("%s: %s passes: %t: %s", who, path, !bad, m.Result)
 			}
 		}
-	}
-}
-
-// TestPolicyReload: other rules take effect for the next call, and other directories are served to a child that lives on.
-func TestPolicyReload(t *testing.T) {
-	d := places(t, "project", "docs")
-	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-	allow := policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}}}}
-	h := runHub(t, under(t, cfg, policy.Policy{}))
-	c := connect(t, h, d["project"])
-	c.handshake(declared)
-	pid := func() string {
-		t.Helper()
-		return string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("kid__env", `{}`))), "structuredContent"), "pid"))
-	}
-	first := pid()
-	look := func(open bool, served int) {
-		t.Helper()
-		if msg, bad := c.callText("kid__echo", fmt.Sprintf(`{"path":%q}`, d["docs"]+"/x")); bad == open {
-			t.Errorf("docs open: %t, want %t: %s", !bad, open, msg)
-		}
-		for { // it is told when the sessions have taken it in
-			msg, _ := c.callText("kid__roots", `{}`)
-			if strings.Count(msg, "uri") == served {
-				return
-			}
-			if t.Context().Err() != nil {
-				t.Fatalf("served %s, want %d roots", msg, served)
-			}
-		}
-	}
-	look(false, 1)
-	for _, p := range []struct {
-		policy policy.Policy
-		open   bool
-		served int
-	}{{allow, true, 2}, {policy.Policy{}, false, 1}} {
-		if _, err := h.Apply(context.Background(), under(t, cfg, p.policy)); err != nil {
-			t.Fatal(err)
-		}
-		look(p.open, p.served)
-	}
-	if now := pid(); now != first {
-		t.Errorf("the child was replaced: %s, then %s", first, now)
 	}
 }
 

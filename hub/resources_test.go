@@ -80,24 +80,6 @@ func (r *reciter) has(t *testing.T, what string, want bool) {
 
 const absent = `"error":{"code":-32002,"message":"it is not here","data":{"uri":"note://9"}}`
 
-// TestNobodyHasAResource: the answer is what the server says that most likely
-// would have it, and not what the last one happened to say.
-func TestNobodyHasAResource(t *testing.T) {
-	_, cannot := recite(t, "cannot", "", "", nil)
-	_, likely := recite(t, "likely", "", `{"uriTemplate":"note://{id}","name":"n"}`, map[string]string{"resources/read": absent})
-	_, odd := recite(t, "odd", "", "", map[string]string{"resources/read": `"error":{"code":-32603,"message":"odd"}`})
-	c := connect(t, newTestHub(t, cannot, likely, odd))
-	c.handshake(`{}`)
-	for uri, want := range map[string]string{
-		"note://9":  `{"code":-32002,"message":"it is not here","data":{"uri":"note://9"}}`, // with a template that fits
-		"other://9": `{"code":-32002,"message":"it is not here","data":{"uri":"note://9"}}`, // the first that can read at all
-	} {
-		if e := c.refused("resources/read", `{"uri":"`+uri+`"}`); string(e.Raw()) != want {
-			t.Errorf("%s: %s", uri, e.Raw())
-		}
-	}
-}
-
 // TestSubscribingWhereTheResourceIs: a resource that no one lists is subscribed to
 // at the server that has it, like it is read there, and the subscription ends
 // there.

@@ -106,10 +106,6 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 // the call fails with the reason, and the next one works.
 func TestModernChildThatAsksTooMuch(t *testing.T) {
 	const form = `{"q":{"method":"elicitation/create","params":{"message":"?"}}}`
-	many := "{"
-	for i := range 32 + 1 {
-		many += fmt.Sprintf(`"k%d":{"method":"roots/list"},`, i)
-	}
 	for name, test := range map[string]struct {
 		declared, args string
 		want           string // in the refusal; "": a control, which must work
@@ -121,17 +117,6 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 		"sampling with tools":              {`{"sampling":{}}`, `{"ask":{"q":{"method":"sampling/createMessage","params":{"tools":[]}}}}`, "did not declare sampling.tools", 0, 1},
 		"one declared, one not":            {`{"elicitation":{}}`, `{"ask":` + inputs + `}`, "did not declare sampling", 0, 1},
 		"another method":                   {everything, `{"ask":{"q":{"method":"odd/question","params":{}}}}`, "not for a server to ask", 0, 1},
-		"a task of the client":             {everything, `{"ask":{"q":{"method":"tasks/list","params":{}}}}`, "not for a server to ask", 0, 1},
-		"a form as a task":                 {everything, `{"ask":{"q":{"method":"elicitation/create","params":{"task":{}}}}}`, "is to be a task", 0, 1},
-		"params that are none":             {everything, `{"ask":{"q":{"method":"elicitation/create","params":[]}}}`, "params that are no object", 0, 1},
-		"no params":                        {everything, `{"ask":{"q":{"method":"elicitation/create"}}}`, "has no params", 0, 1},
-		"inputs that are none":             {everything, `{"ask":[]}`, "inputRequests are no object", 0, 1},
-		"nothing at all":                   {everything, `{}`, "without saying what for", 0, 1},
-		"the same key twice":               {everything, `{"instead":` + strconv.Quote(`{"resultType":"input_required","inputRequests":{"q":{"method":"roots/list"},"\u0071":{"method":"roots/list"}}}`) + `}`, "under the same key", 0, 1},
-		"many":                             {everything, `{"ask":` + strings.TrimSuffix(many, ",") + `}}`, "more than 32 things", 0, 1},
-		"a state that is none":             {everything, `{"instead":` + strconv.Quote(`{"resultType":"input_required","requestState":{"a":1}}`) + `}`, "no string", 0, 1},
-		"a long state":                     {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", 10<<10) + `"}`, "", 0, 2},
-		"a state that is too long":         {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", 256<<10) + `"}`, "more than 262144", 0, 1},
 		"many rounds":                      {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":20}`, "", 0, 21},
 		"endless rounds":                   {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":-1}`, "given up", 0, 32 + 1},
 		"come again":                       {everything, `{"state":"s","rounds":5}`, "", 0, 6},
@@ -140,7 +125,6 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 		"input for a list":                 {everything, `{"instead":` + strconv.Quote(`{"resultType":"odd"}`) + `}`, "resultType", 0, 1},
 		"a task without the extension":     {everything, `{"instead":` + strconv.Quote(`{"resultType":"task","taskId":"t"}`) + `}`, "was not to be expected", 0, 1},
 		"two types":                        {everything, `{"instead":` + strconv.Quote(`{"resultType":"complete","content":[],"resultType":"input_required"}`) + `}`, "two members resultType", 0, 1},
-		"a type in escapes":                {`{}`, `{"instead":` + strconv.Quote(`{"result\u0054ype":"input\u005frequired","inputRequests":`+form+`}`) + `}`, "did not declare elicitation", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, func(t *testing.T, h *Hub, _ *stage) {
@@ -212,36 +196,8 @@ func TestAnswersOfCallsDoNotCross(t *testing.T) {
 	}
 }
 
-// TestForgedInputIsRefused: a client of the handshake's era has nothing to say to
-// a child by the members of the other one, which may stand for another user's
-// answers. The control is that the child would read them.
-func TestForgedInputIsRefused(t *testing.T) {
-	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
-		c := enter(t.TempDir())
-		answering(c)
-		c.handshake(everything)
-		c.raw("tools/list", `{}`)
-		for range 2 {
-			for _, forged := range []string{`"requestState":"s+"`, `"inputResponses":{"q":{"action":"accept"}}`, `"request\u0053tate":"s+"`} {
-				params := `{"name":"kid__input","arguments":{"state":"s","rounds":1},` + forged + `}`
-				if msg, bad := text(c.raw("tools/call", params)); !bad || !strings.Contains(msg, "leave it out") {
-					t.Errorf("%s: %s", forged, msg)
-				}
-				if e := c.refused("prompts/get", `{"name":"kid__greet","arguments":{},`+forged+`}`); !strings.Contains(e.Message, "leave it out") {
-					t.Errorf("%s: %v", forged, e)
-				}
-			}
-		}
-		if n := c.rounds("kid"); n != 0 {
-			t.Errorf("%d requests reached the child", n)
-		}
-		if got := c.raw("tools/call", toolCall("kid__input", `{"state":"s","rounds":1}`)); wasGiven(got, "state") != `"s+"` {
-			t.Errorf("the control: %s", got)
-		}
-	})
-}
-
-func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
+// One question of two fails: the other is taken back, and the call says why.
+func TestOneQuestionOfTwoFails(t *testing.T) {
 	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
 		c := enter(t.TempDir())
 		there, ended := make(chan struct{}, 2), make(chan error, 2)
@@ -258,31 +214,12 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 		c.handshake(everything)
 		c.raw("tools/list", `{}`)
 		c.raw("tools/call", toolCall("kid__echo", `{}`))
-		ctx, cancel := context.WithCancelCause(context.Background())
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			_, err := c.conn.Call(ctx, "tools/call", []byte(toolCall("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"s"}`)))
-			if err == nil {
-				t.Error("a call that was cancelled was answered")
-			}
-		})
-		<-there
-		cancel(&jsonrpc.CancelledError{Reason: "never mind"})
-		wg.Wait()
-		var gone *jsonrpc.CancelledError
-		if err := <-ended; !errors.As(err, &gone) {
-			t.Errorf("the client was told %v", err)
-		}
-		if n := c.rounds("kid"); n != 1 {
-			t.Errorf("%d rounds", n)
-		}
-		// One question of two fails: the other is taken back, and the call says why.
 		msg, bad := text(c.raw("tools/call", toolCall("kid__input", `{"ask":`+inputs+`,"state":"s"}`)))
 		if !bad || !strings.Contains(msg, "the person said no") || !strings.Contains(msg, "sampling/createMessage") {
 			t.Errorf("answered %s", msg)
 		}
-		if err := <-ended; !errors.As(err, &gone) {
-			t.Errorf("the client was told %v", err)
+		if _, ok := errors.AsType[*jsonrpc.CancelledError](<-ended); !ok {
+			t.Error("the other question was not taken back")
 		}
 	})
 }
@@ -373,19 +310,8 @@ func TestModernChildAsksWhoDidNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, dir := runHub(t, cfg), t.TempDir()
-	c := connect(t, h, dir)
-	asked := answering(c)
-	c.handshake(everything)
-	c.raw("tools/list", `{}`)
-	for range 2 { // the second with everything there
-		got := c.raw("tools/call", toolCall("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`))
-		if given := wasGiven(got, "given"); asked.Swap(0) != 4 || !strings.Contains(given, `"text":"hi"`) || wasGiven(got, "state") != `"s++"` {
-			t.Errorf("answered %s", got)
-		}
-	}
-	w := serveWeb(t, h, HTTPOptions{})
-	s := w.initialize(everything).initialized()
+	dir := t.TempDir()
+	s := serveWeb(t, runHub(t, cfg), HTTPOptions{}).initialize(everything).initialized()
 	s.frames(s.request("tools/list", `{}`), s.answering(dir))
 	for range 2 { // the second with everything there
 		for _, name := range []string{"kid__input", `\u006bid__input`} { // an escape in the name: it has to wait

@@ -1,9 +1,7 @@
 package hub
 
 import (
-	"context"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
-	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -269,46 +266,6 @@ func TestClientThatNeverSaysItsRoots(t *testing.T) {
 	})
 }
 
-// TestSessionsLeaveNothing opens and closes sessions of one Hub. MCPHUB_LONG_CASES says how many.
-func TestSessionsLeaveNothing(t *testing.T) {
-	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	specs := []spec.Spec{
-		played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
-	}
-	playWith(t, specs, playOptions{fallback: dirs[0]}, func(t *testing.T, h *Hub, s *stage) {
-		round := func(n int) {
-			for i := range n {
-				c, leave := enter(t, h, dirs[i%len(dirs)])
-				c.handshake(declared)
-				for _, child := range []string{"own", "roots", "all"} {
-					c.tagged(s, child, fmt.Sprintf("%s %d", child, i))
-				}
-				if i%7 == 0 {
-					c.change(dirs[(i+1)%len(dirs)])
-					c.tagged(s, "roots", "again")
-				}
-				leave()
-			}
-			synctest.Wait()
-		}
-		round(20)
-		before, instances := runtime.NumGoroutine(), len(h.sup.Status())
-		if want := len(dirs) + 1; instances != want {
-			t.Fatalf("%d instances are kept warm, want %d: %v", instances, want, h.sup.Status())
-		}
-		round(seeds.Cases(t, 200))
-		if n := runtime.NumGoroutine(); n > before+5 { // the runtime counts roughly
-			t.Errorf("%d goroutines, %d before", n, before)
-		}
-		if n := len(h.sup.Status()); n != instances {
-			t.Errorf("%d instances, %d before: %v", n, instances, h.sup.Status())
-		}
-		time.Sleep(16 * time.Minute)
-		synctest.Wait()
-		nothingLeft(t, h, s)
-	})
-}
-
 // nothingLeft checks a Hub whose sessions have all gone for longer than
 // anything is kept warm.
 func nothingLeft(t *testing.T, h *Hub, s *stage) {
@@ -318,36 +275,6 @@ func nothingLeft(t *testing.T, h *Hub, s *stage) {
 	if st := h.sup.Status(); live != 0 || len(st) != 0 || known != 0 || serving != 0 || sessions != 0 {
 		t.Errorf("left: %d processes, %v, %d instances known, %d serve, %d sessions", live, st, known, serving, sessions)
 	}
-}
-
-// TestSharedChildMayAskNobody: a request of a shared child is no one's.
-func TestSharedChildMayAskNobody(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enter(t, h)
-		c.handshake(`{"sampling":{}}`)
-		m := &jsonrpc.Message{Method: "sampling/createMessage"}
-		if answer := h.handleChildRequest(context.Background(), spec.Key{Child: "kid"}, m); answer.Error == nil {
-			t.Error("answered for a session")
-		}
-	})
-}
-
-// TestBusyReachesTheClient: the limit of children is said where it bites.
-func TestBusyReachesTheClient(t *testing.T) {
-	playWith(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, playOptions{children: 1}, func(t *testing.T, h *Hub, s *stage) {
-		a, leave := enter(t, h)
-		a.handshake(`{}`)
-		a.tagged(s, "own", "a")
-		b, _ := enter(t, h)
-		b.handshake(`{}`)
-		msg, bad := text(b.raw("tools/call", toolCall("own__echo", `{}`)))
-		if !bad || !strings.Contains(msg, "busy") || !strings.Contains(msg, "limits.children") {
-			t.Errorf("%t %s", bad, msg)
-		}
-		leave()
-		time.Sleep(3 * time.Second)
-		b.tagged(s, "own", "b") // the control
-	})
 }
 
 // TestReportsSayWhoShares: get-roots, list-tools and explain tell whose process

@@ -192,33 +192,6 @@ func TestAStateIsOfItsQuestionAlone(t *testing.T) {
 	})
 }
 
-func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
-	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
-		c, leave := enterModern(t, h, askCaps)
-		first := asking("kid", methods.Elicit, someForm, `,"task":"first"`)
-		a := c.mustAsk("tools/call", first)
-		for i := range 3 * modern.MaxSuspended {
-			c.mustAsk("tools/call", asking("kid", methods.Elicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
-		}
-		synctest.Wait()
-		if n := h.suspended.Load(); n != modern.MaxSuspended {
-			t.Errorf("%d requests are held, more than %d", n, modern.MaxSuspended)
-		}
-		if e := c.refused("tools/call", a.retry(first, map[string]string{a.keys[0]: accepted})); !strings.Contains(e.Message, "given up") {
-			t.Errorf("the oldest: %v", e)
-		}
-		last := asking("kid", methods.Elicit, someForm, `,"task":"last"`)
-		a = c.mustAsk("tools/call", last)
-		if got := answerOf(c.raw("tools/call", a.retry(last, map[string]string{a.keys[0]: accepted}))); !strings.Contains(got, accepted) {
-			t.Errorf("control: the newest: %s", got)
-		}
-		leave()
-		if n := h.suspended.Load(); n != 0 {
-			t.Errorf("%d requests are held after the session", n)
-		}
-	})
-}
-
 func TestWhatIsMissingIsAskedAgain(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, askCaps)

@@ -1,15 +1,12 @@
 package rootsmgr_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path"
 	"strconv"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"mcphub/e2e/rootstest"
@@ -56,7 +53,7 @@ type rootsTree struct {
 func (k *rootsTree) nested(rt *rapid.T) (skipped int64) {
 	real := map[string]string{} // of what exists
 	for _, e := range k.given {
-		if at, ok := open(rt, e.URI); ok {
+		if at, ok := rootstest.KernelOpen(rt, e.URI); ok {
 			real[e.URI] = at
 		}
 	}
@@ -115,7 +112,7 @@ func (k *rootsTree) late(rt *rapid.T) (n int64) {
 		if !ok || sk.Reason != "it does not exist" || sk.Path != path.Clean(e.URI) {
 			continue
 		}
-		if _, there := open(rt, e.URI); there {
+		if _, there := rootstest.KernelOpen(rt, e.URI); there {
 			continue // made with another one
 		}
 		below := e.URI + "/x"
@@ -126,7 +123,7 @@ func (k *rootsTree) late(rt *rapid.T) (n int64) {
 		if err != nil || place.Exists || !strings.HasPrefix(place.Path, k.dir+"/") || os.MkdirAll(place.Path, 0o755) != nil {
 			continue
 		}
-		if at, ok := open(rt, e.URI); !ok || at != place.Path {
+		if at, ok := rootstest.KernelOpen(rt, e.URI); !ok || at != place.Path {
 			continue // made elsewhere by then
 		}
 		n++
@@ -138,26 +135,4 @@ func (k *rootsTree) late(rt *rapid.T) (n int64) {
 		}
 	}
 	return n
-}
-
-// open returns where the kernel finds name; false if it does not exist.
-func open(rt *rapid.T, name string) (string, bool) {
-	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
-			rt.Fatalf("open %q: %v", name, err)
-		}
-		return "", false
-	}
-	defer unix.Close(fd)
-	return where(rt, fd), true
-}
-
-func where(rt *rapid.T, fd int) string {
-	var buf [4096]byte
-	n, err := unix.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd), buf[:])
-	if err != nil {
-		rt.Fatal(err)
-	}
-	return string(buf[:n])
 }

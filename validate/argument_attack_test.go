@@ -112,23 +112,9 @@ func TestArgumentAttacks(t *testing.T) {
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	for class, list := range argumentAttacks {
-		for _, args := range list {
-			s, err := c.Scan(tool, w.json(args))
-			if err != nil {
-				t.Errorf("%s: %s: %v", class, args, err)
-				continue
-			}
-			if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Deny {
-				t.Errorf("%s: %s: allowed", class, args)
-			}
-			if !naive(w, string(w.json(args))) {
-				t.Errorf("%s: the naive check refuses it too", args)
-			}
-		}
-	}
+	judgeAttacks(t, w, c, tool, argumentAttacks, 10)
 	w.must(os.Remove(filepath.Join(w.project, "https:")))
-	for _, args := range []string{
+	judgeAll(t, w, c, tool, policy.Allow,
 		`{"url":"https://example.com/a/../b","homepage":"http://x/../y"}`, `{"path":"https://example.com/x","source":"http://x"}`, `{"x":"s3://bucket/a/../b"}`, `{"x":"https://x/a?next=/../.."}`,
 		`{"pattern":"\\.\\./utils"}`, `{"pattern":"(a|b)/c","regexp":"x[.]y/z"}`, `{"pattern":"from ['\"]\\.\\./"}`, `{"include":"*.{ts,tsx}","exclude":"{dist,build}/**"}`, `{"pattern":"src/**/*.{a,b}"}`,
 		`{"pattern":"^(foo|bar)/[0-9]{2,3}$"}`, `{"path":"src","pattern":".*/foo","name":"main","type":"file"}`, `{"path":"src/[a]/x","name":"docs"}`, `{"args":["(a|b)","x='y'","--f={a}"]}`,
@@ -137,16 +123,7 @@ func TestArgumentAttacks(t *testing.T) {
 		`{"sep":"/","separator":"/","op":"/","delimiter":"\\"}`, `{"keyPath":"/a/b","jsonPath":"/a"}`, `{"interpreter":"bin/tool","python":"bin/tool"}`, `{"argv":["bin/tool","x"]}`, `{"command":["bin/tool","x"]}`,
 		`{"run":true,"cli":"x","note":"- see the list"}`, `{"cache":"redis://h/0","img":"ipc","x":"glob:*.go"}`,
 		`{"zz":"{not: json, 'a': 1}","yy":"// a comment {","xx":"[1,2] and [3]","ww":"{\"a\":NaN}"}`,
-	} {
-		s, err := c.Scan(tool, w.json(args))
-		if err != nil {
-			t.Errorf("%s: %v", args, err)
-			continue
-		}
-		if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
-		}
-	}
+	)
 }
 
 // TestSchemaBeatsTheName: what the schema says about an argument outweighs what its name lets one guess.
@@ -290,21 +267,8 @@ func TestCallAttacks(t *testing.T) {
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	for class, list := range callAttacks {
-		for _, args := range list {
-			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
-				t.Errorf("%s: %s: allowed", class, args)
-			}
-			if !naive(w, string(w.json(args))) {
-				t.Errorf("%s: the naive check refuses it too", args)
-			}
-		}
-	}
-	for _, args := range callHonest {
-		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
-		}
-	}
+	judgeAttacks(t, w, c, tool, callAttacks, 10)
+	judgeAll(t, w, c, tool, policy.Allow, callHonest...)
 }
 
 // TestSecretsOfTheEnvironment: no denial tells the value of a variable. The ones that no child gets are not even read.

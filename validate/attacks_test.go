@@ -28,6 +28,24 @@ func naive(w *world, args string) bool {
 	return strings.HasPrefix(p, w.project)
 }
 
+// judgeAttacks holds calls against the guard, by class: each is denied. The control is that the naive check lets so many of ten pass.
+func judgeAttacks(t *testing.T, w *world, c *Checker, tool *Tool, classes map[string][]string, least int) {
+	t.Helper()
+	through, all := 0, 0
+	for _, list := range classes {
+		judgeAll(t, w, c, tool, policy.Deny, list...)
+		all += len(list)
+		for _, args := range list {
+			if naive(w, string(w.json(args))) {
+				through++
+			}
+		}
+	}
+	if through*10 < all*least {
+		t.Errorf("the naive check lets only %d of %d through: these are no attacks", through, all)
+	}
+}
+
 type attack struct {
 	name string
 	args string

@@ -30,16 +30,18 @@ func commandsWorld(t *testing.T) *world {
 }
 
 // commandLines reads a file of such commands. A line without a label has the label "".
-func commandLines(t *testing.T, w *world, name string) (lines [][2]string) {
+func commandLines(t *testing.T, home, name string) (lines [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
-	w.must(err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for line := range strings.Lines(string(text)) {
-		label, command, labelled := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		label, command, labelled := strings.Cut(strings.TrimRight(line, "\r\n"), "\t")
 		if !labelled {
 			label, command = "", label
 		}
-		lines = append(lines, [2]string{label, strings.ReplaceAll(command, "/home/u", w.home)})
+		lines = append(lines, [2]string{label, strings.ReplaceAll(command, "/home/u", home)})
 	}
 	return lines
 }
@@ -69,7 +71,7 @@ func TestCommandsThatReachOut(t *testing.T) {
 	w := commandsWorld(t)
 	env := []string{w.project + "/.env"}
 	c, off := w.commandsChecker(declare.ModeStrict, env), w.commandsChecker(declare.ModeOff, env)
-	lines := commandLines(t, w, "attacks.txt")
+	lines := commandLines(t, w.home, "attacks.txt")
 	var passed []string
 	counted := 0
 	for _, line := range lines {
@@ -99,7 +101,7 @@ func TestCommandsOfEveryDay(t *testing.T) {
 	for _, dir := range []string{"build", "docs", "secrets", "test"} {
 		rules = append(rules, policy.Rule{Name: "no " + dir, Then: policy.Deny, Paths: &policy.PathRule{Within: filepath.Join(w.project, dir)}})
 	}
-	all := commandLines(t, w, "honest.txt")
+	all := commandLines(t, w.home, "honest.txt")
 	for name, tc := range map[string]struct {
 		rules   []policy.Rule
 		without string // the label of lines that are not tried

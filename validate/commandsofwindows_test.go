@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -36,23 +35,6 @@ func (w *windowsWorld) findsShare(t *testing.T, command string) bool {
 	})
 }
 
-// windowsLines reads a file of commands: label, command.
-func windowsLines(t *testing.T, name string) (lines [][2]string) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		label, command, labelled := strings.Cut(strings.TrimRight(line, "\r\n"), "\t")
-		if !labelled {
-			label, command = "", label
-		}
-		lines = append(lines, [2]string{label, command})
-	}
-	return lines
-}
-
 // TestWindowsCommandsThatReachOut: no command passes that opens something outside, on another machine, protected, or denied by a rule. None
 // is refused if the paths of the server are not judged, which is the control.
 func TestWindowsCommandsThatReachOut(t *testing.T) {
@@ -60,7 +42,7 @@ func TestWindowsCommandsThatReachOut(t *testing.T) {
 	rule := policy.Rule{Name: "no secrets", Then: policy.Deny, Paths: &policy.PathRule{Within: `C:\Users\me\source\repos\App\secrets`}}
 	w, ruled := newWindowsWorld(t, declare.ModeStrict, windowsProtected), newWindowsWorld(t, declare.ModeStrict, nil, rule)
 	without, off := newWindowsWorld(t, declare.ModeStrict, nil), newWindowsWorld(t, declare.ModeOff, windowsProtected, rule)
-	lines := windowsLines(t, "windows-attacks.txt")
+	lines := commandLines(t, "/home/u", "windows-attacks.txt")
 	var passed []string
 	for _, line := range lines {
 		on := w
@@ -86,7 +68,7 @@ func TestWindowsCommandsThatReachOut(t *testing.T) {
 func TestWindowsCommandsOfEveryDay(t *testing.T) {
 	t.Parallel()
 	w := newWindowsWorld(t, declare.ModeStrict, nil)
-	lines := windowsLines(t, "windows-honest.txt")
+	lines := commandLines(t, "/home/u", "windows-honest.txt")
 	var refused []string
 	for _, line := range lines {
 		if v := w.command(t, line[1]); v.Decision != policy.Allow {

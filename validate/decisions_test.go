@@ -690,6 +690,8 @@ func TestHostsThatShareTheDisk(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]bool{
 		"http://127.0.0.1:1/x": true, "http://localhost/x": true, "http://[::1]/x": true, "unix:///run/x": true, "unix+http://x": true, "http://host.docker.internal/x": true, "https://example.com": false, "http://10.0.0.1/": false, "http://%zz": true,
+		"http://LOCALHOST./": true, "http://a.localhost/": true, "http://127.1:8080/mcp": true, "http://0x7f.1/": true, "http://0.0.0.0/": true, "http://[::ffff:127.0.0.1]/": true, "http:///x": true,
+		"https://127.example.com/": false, "https://localhost.example.com/": false,
 	} {
 		if got := sharesDisk(raw); got != want {
 			t.Errorf("%s: %t", raw, got)

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -9,66 +8,6 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/policy"
 )
-
-// TestSandbox: it is a directory of this user's own, when the policy is read and at every call.
-func TestSandbox(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	box := w.home + "/box"
-	w.must(os.Mkdir(box, 0o700))
-	w.must(os.Symlink(box, w.home+"/boxlink"))
-	w.must(os.Mkdir(w.home+"/common", 0o700))
-	w.must(os.Chmod(w.home+"/common", 0o777|os.ModeSticky))
-	for _, bad := range []string{"{home}/boxlink", "{home}/none", "{home}/common", "{project}/a.txt", "/", "{home}", "relative", "file://{home}/box"} {
-		_, err := NewChecker(w.config(bad))
-		var p *policy.Error
-		if !errors.As(err, &p) || p.Rule != -1 || !slices.Equal(p.Key, []string{"sandbox"}) {
-			t.Errorf("sandbox %s: %v", bad, err)
-		}
-	}
-	c := w.rules("{home}/box")
-	tool := w.tool(c, "", anyTool)
-	args := `{"path":"{home}/box/x"}`
-	if _, v := w.call(c, tool, args); v.Decision != policy.Allow || v.Rule != RuleInside {
-		t.Errorf("in the sandbox: %v by %q", v.Decision, v.Rule)
-	}
-	bare := w.checker()
-	if _, v := w.call(bare, w.tool(bare, "", anyTool), args); v.Decision != policy.Deny {
-		t.Error("control: it is inside without being the sandbox")
-	}
-	w.must(os.Chmod(box, 0o777))
-	if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
-		t.Error("others may write to it now, and it is inside")
-	}
-	w.must(os.Chmod(box, 0o700))
-	w.must(os.Rename(box, box+".old"))
-	w.must(os.Symlink(w.outside, box))
-	if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
-		t.Error("it is a link now, and inside")
-	}
-}
-
-// TestLateDirectory: a rule that denies holds for a directory that comes later, and for what it is a link to.
-func TestLateDirectory(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/later")}, policy.Rule{Then: policy.Allow, Paths: within("{home}/later")})
-	tool := w.tool(c, "", anyTool)
-	check := func(args string, want policy.Decision) {
-		t.Helper()
-		if _, v := w.call(c, tool, args); v.Decision != want {
-			t.Errorf("%s: %v by %q, want %v", args, v.Decision, v.Rule, want)
-		}
-	}
-	check(`{"path":"{project}/later/x"}`, policy.Deny)
-	check(`{"path":"{project}/docs/x"}`, policy.Allow)
-	check(`{"path":"{home}/later/x"}`, policy.Allow)
-	w.must(os.Symlink(w.project+"/docs", w.project+"/later"))
-	w.must(os.Symlink(w.outside, w.home+"/later"))
-	check(`{"path":"{project}/later/x"}`, policy.Deny)
-	check(`{"path":"{project}/docs/x"}`, policy.Deny)        // it is the rule's directory now
-	check(`{"path":"{home}/later/secret.txt"}`, policy.Deny) // and a rule that allows does not follow
-}
 
 // TestServedBeside: a directory that only a rule serves does not make every relative path one outside.
 func TestServedBeside(t *testing.T) {

@@ -133,19 +133,8 @@ func TestPrograms(t *testing.T) {
 	for _, s := range programHonest {
 		honest = append(honest, `{"command":`+string(quoteJSON(s))+`}`)
 	}
-	for _, args := range honest {
-		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s", args, v.Deciding.Value, v.Deciding.Role, v.Deciding.Code)
-		}
-	}
-	for _, args := range vectorAttacks {
-		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
-			t.Errorf("%s: allowed", args)
-		}
-		if !naive(w, string(w.json(args))) {
-			t.Errorf("%s: the naive check refuses it too", args)
-		}
-	}
+	judgeAll(t, w, c, tool, policy.Allow, honest...)
+	judgeAttacks(t, w, c, tool, map[string][]string{"vectors": vectorAttacks}, 10)
 }
 
 // TestShellRoles: what a command does with a path is what the denial, and the rules, are told.

@@ -75,20 +75,7 @@ func TestReaderAttacks(t *testing.T) {
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	through, all := 0, 0
-	for class, list := range readerAttacks {
-		for _, args := range list {
-			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
-				t.Errorf("%s: %s: allowed", class, args)
-			}
-			if all++; naive(w, string(w.json(args))) {
-				through++
-			}
-		}
-	}
-	if through < all*8/10 {
-		t.Errorf("the naive check lets only %d of %d through: these are no attacks", through, all)
-	}
+	judgeAttacks(t, w, c, tool, readerAttacks, 8)
 }
 
 func TestReadersHonestCalls(t *testing.T) {
@@ -101,9 +88,5 @@ func TestReadersHonestCalls(t *testing.T) {
 	for _, s := range nestedHonest {
 		calls = append(calls, `{"command":`+string(quoteJSON(w.fill(s)))+`}`)
 	}
-	for _, args := range calls {
-		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
-		}
-	}
+	judgeAll(t, w, c, tool, policy.Allow, calls...)
 }

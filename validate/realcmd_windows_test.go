@@ -88,7 +88,7 @@ func TestCmdOpensWhatIsRefused(t *testing.T) {
 	all := seeds.Cases(t, 25) >= 100
 	tried, opened := 0, 0
 	var not []string
-	for i, line := range windowsLines(t, "windows-attacks.txt") {
+	for i, line := range commandLines(t, "/home/u", "windows-attacks.txt") {
 		if line[0] != "cmd" || i%4 > 0 && !all {
 			continue
 		}

@@ -204,7 +204,7 @@ func TestProfilesAreDescribed(t *testing.T) {
 		{describeProfile(nil, &grant{texts: []string{"a"}}, true, true), ""},
 		{describeProfile(s, nil, false, false), "profile x"},
 		{describeProfile(s, &grant{texts: []string{"a"}}, true, false), "profile x, a, unix sockets"},
-		{describeProfile(s, nil, false, true), "profile x, not started anew for a wider boundary"},
+		{describeProfile(s, nil, false, true), "profile x, not started again for a wider boundary"},
 	} {
 		if got := strings.Join(tc.got, ", "); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)

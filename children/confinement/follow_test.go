@@ -58,7 +58,11 @@ func TestNothingLeadsToKeys(t *testing.T) {
 		".local/state/mcphub/audit": false, ".cache/mcphub/packages": false, ".config/mcphub/hub.json": false,
 		".local/state": false, ".cache": false,
 	} {
-		for _, name := range []string{".gitconfig", ".ssh/config", ".local/bin", ".kube", "named"} {
+		names := []string{"named"}
+		if strings.HasPrefix(to, "private") && !strings.Contains(to, ".") || to == ".aws" || to == ".aws/x" { // TestLinksThatAreNeverFollowed has why each is never followed
+			names = append(names, ".gitconfig", ".ssh/config", ".local/bin", ".kube")
+		}
+		for _, name := range names {
 			t.Run(name+" to "+to, func(t *testing.T) {
 				h, home := confinedMachine(t)
 				at := func(p string) string { return filepath.Join(home, p) }

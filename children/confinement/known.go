@@ -151,7 +151,7 @@ func describeProfile(s *wellknown.Server, g *grant, sockets, stays bool) (words 
 		words = append(words, "unix sockets")
 	}
 	if stays {
-		words = append(words, "not started anew for a wider boundary")
+		words = append(words, "not started again for a wider boundary")
 	}
 	return words
 }

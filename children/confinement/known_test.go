@@ -204,7 +204,7 @@ func TestAnEntrySaysMore(t *testing.T) {
 		if want := tc.want == sandbox.Yes; l.Sandbox.Profile.Sockets != want || l.Sandbox.KeepRunning != want {
 			t.Errorf("%s: sockets %t, stays %t", name, l.Sandbox.Profile.Sockets, l.Sandbox.KeepRunning)
 		}
-		for _, word := range []string{"unix sockets", "not started anew for a wider boundary"} {
+		for _, word := range []string{"unix sockets", "not started again for a wider boundary"} {
 			if given := slices.Contains(l.Sandbox.Report.Gives, word); given != (tc.set == sandbox.Unsaid) {
 				t.Errorf("%s: the profile gives %q: %t", name, word, given)
 			}

@@ -44,7 +44,7 @@ func (c Change) consentItem() consent.Item {
 		Lines: []string{
 			"It opened to servers: " + leadsTo(c.Was),
 			"It would open:        " + leadsTo(c.Now),
-			"Servers that run are given it when they start anew: mcphub restart NAME",
+			"Servers that run are given it when they start again: mcphub restart NAME",
 		},
 		Value: value,
 	}
@@ -68,6 +68,7 @@ func leadsTo(places []string) string {
 type memory struct {
 	consent *consent.Store // if a person is asked, and in whose folder the file lies; without one it lasts as long as the process
 	dry     bool           // nothing is written, and no one is asked
+	wait    time.Duration  // for another hub that writes the file
 
 	mu     sync.Mutex
 	read   fileState // of file, when it was read last
@@ -137,7 +138,7 @@ func newMemory(state string) *memory {
 
 // emptyMemory has read nothing yet.
 func emptyMemory(s *consent.Store) *memory {
-	m := &memory{consent: s, asked: map[string]bool{}}
+	m := &memory{consent: s, wait: lockWait, asked: map[string]bool{}}
 	m.clearTo(fileState{})
 	return m
 }
@@ -170,7 +171,7 @@ func (m *memory) previewCopy() *memory {
 
 var (
 	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; remove the links that servers have made beside its program, and what is gone is forgotten")
-	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
+	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered again")
 )
 
 // settledPlaces reports whether a name may open what it leads to: that is what it opened when it
@@ -317,7 +318,7 @@ func (m *memory) openFile(file string) (f *os.File, closeFile func(), err error)
 	if m.held != nil {
 		return m.held.File, func() {}, nil
 	}
-	unlock, err := lockFile(file, false)
+	unlock, err := lockFile(file, false, m.wait)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -465,13 +466,13 @@ func (m *memory) fileToAdd() (string, error) {
 var lockWait = time.Second
 
 // lockFile holds the file as it is: against those who replace it, and if alone is set against those who add lines too. A hub that ends lets go of it.
-func lockFile(file string, alone bool) (unlock func(), err error) {
+func lockFile(file string, alone bool, wait time.Duration) (unlock func(), err error) {
 	l := flock.New(file+".lock", flock.SetPermissions(consent.FileMode))
 	try := l.TryRLockContext
 	if alone {
 		try = l.TryLockContext
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	if _, err := try(ctx, 5*time.Millisecond); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -549,7 +550,7 @@ func (m *memory) sweepGone(file string) bool {
 
 // rewriteWithout replaces a file by one without some rows.
 func rewriteWithout(file string, gone map[string]bool) error {
-	unlock, err := lockFile(file, true)
+	unlock, err := lockFile(file, true, lockWait)
 	if err != nil {
 		return err
 	}

@@ -127,16 +127,18 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lockFile(file, true) // as another hub
+	unlock, err := lockFile(file, true, m.wait) // as another hub
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.wait = time.Millisecond
 	_, ok, err := m.settledPlaces(line("second"), true)
 	after, errRead := os.ReadFile(file)
 	if ok || err == nil || errRead != nil || string(after) != string(before) {
 		t.Errorf("it opens: %t %v %v; the file holds %s", ok, err, errRead, after)
 	}
 	unlock()
+	m.wait = lockWait
 	if _, ok, err := m.settledPlaces(line("second"), true); !ok || err != nil {
 		t.Error(ok, err)
 	}

@@ -22,7 +22,7 @@ func Text(f sandbox.Refusal) string {
 	case f.Sockets:
 		what = "unix sockets are closed to it"
 	case f.KeepsRunning:
-		what = fmt.Sprintf("it was started when '%s' was not open; it keeps state, so it is not started anew for that", printable.Escape(f.Path, 200))
+		what = fmt.Sprintf("it was started when '%s' was not open; it keeps state, so it is not started again for that", printable.Escape(f.Path, 200))
 	case f.Kept:
 		what = "what it was refused is closed to all servers, unless a person opens it"
 	case f.Access&sandbox.Write != 0:
@@ -103,7 +103,7 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs; with --call 'TOOL {...}' what it needs for a call`
 		m.Run = Learn(server, dirs...)
 	case f.KeepsRunning:
-		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
+		m.Text = `it keeps state, and was not started again when that was opened; "sandbox": {"widen": "restart"} in its entry has it started again each time`
 		m.Run = printable.BuildCommand("restart", nil, server)
 	case f.Opens == "":
 		m.Text = f.Why

@@ -78,7 +78,7 @@ func (d disk) told(f sandbox.Refusal, ok bool) string {
 }
 
 // TestErrors reads what servers say when the kernel refuses them something, by whichever
-// language and library. D is the top of the disk.
+// language and library, in errors and in results that are none. D is the top of the disk.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "out/x", "out/a b.txt", "out/vault/n.md", "main/.git/worktrees/wt/HEAD", "mono/.git/HEAD", "mono/in/z", "out/lib/index.js", "hub/log", "home/.aws/credentials", "home/.config/app/x")
@@ -128,6 +128,9 @@ func TestErrors(t *testing.T) {
 		"System.UnauthorizedAccessException: Access to the path 'D/out/x' is denied.": "out/x read out/x server",
 		"dial unix D/in/x.sock: connect: permission denied":                           "sockets",
 		"sqlite3.OperationalError: attempt to write a readonly database D/read/x":     "read/x write read/x server",
+		"sshd: D/read/x: Permission denied":                                           "read/x write read/x server",
+		"No such file or directory: D/out/x":                                          "out/x read out/x server",
+		"/no/such/place: Permission denied in /neither/this":                          "",
 		"Permission denied":                    "", // nothing is named
 		"see https://example.org/in/x: EACCES": "",
 		"read/write of a/b: EACCES":            "",
@@ -140,33 +143,15 @@ func TestErrors(t *testing.T) {
 		"unable to open database file":         "",
 		"":                                     "",
 	} {
-		if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		for _, failed := range []bool{true, false} { // a server may tell about a refusal in a result that is no error
+			if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, failed)); got != want {
+				t.Errorf("%q, an error %t: %q, want %q", text, failed, got, want)
+			}
 		}
 	}
 	for _, r := range []*Reader{nil, {}, {Profile: &sandbox.Profile{Unbounded: true, Sockets: true}}} {
 		if _, ok := r.ReadResponse("EACCES: permission denied, open '"+d.top+"/out/x'", nil, true); ok {
 			t.Errorf("%+v refuses", r)
-		}
-	}
-}
-
-// TestResultsAndErrorsAreReadAlike: a server may tell about a refusal in a result that is no error, and is told about it in the same way.
-func TestResultsAndErrorsAreReadAlike(t *testing.T) {
-	t.Parallel()
-	d := newDisk(t, "out/x", "hub/log", "home/.ssh/id_rsa")
-	for text, want := range map[string]string{
-		"Failed to read note: EACCES: permission denied, open 'D/out/x'": "out/x read out/x server",
-		"sshd: D/read/x: Permission denied":                              "read/x write read/x server",
-		"EACCES: permission denied, open 'D/hub/log'":                    "hub/log read nothing server kept",
-		"EACCES: permission denied, open 'D/home/.ssh/id_rsa'":           "home/.ssh/id_rsa read nothing server kept",
-		"No such file or directory: D/out/x":                             "out/x read out/x server",
-		"/no/such/place: Permission denied in /neither/this":             "",
-	} {
-		for _, failed := range []bool{true, false} {
-			if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, failed)); got != want {
-				t.Errorf("%q, an error %t: %q, want %q", text, failed, got, want)
-			}
 		}
 	}
 }

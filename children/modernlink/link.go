@@ -300,7 +300,7 @@ func (m *ModernConnection) noteError(res *jsonrpc.Response) {
 	}
 }
 
-var errOtherVersion = errors.New("it no longer serves the protocol version that it was spoken to in; the next call asks it anew")
+var errOtherVersion = errors.New("it no longer serves the protocol version that it was spoken to in; the next call asks it again")
 
 // Notify sends a notification that the era knows. Those of the handshake's era
 // have nothing to say here: roots are answered when they are asked for.

@@ -165,21 +165,6 @@ func TestOwnStreamWaitsForToken(t *testing.T) {
 	}
 }
 
-// The token goes to the host of the server, and to none that it names.
-func TestTokenStays(t *testing.T) {
-	t.Parallel()
-	elsewhere, seen := guarded(t)
-	s := httptest.NewServer(http.RedirectHandler(elsewhere, http.StatusTemporaryRedirect))
-	defer s.Close()
-	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP, Login: &login{tokens: []string{"good"}}})
-	if _, err := l.Call(t.Context(), "tools/list"); err == nil || !strings.Contains(err.Error(), "redirects to") {
-		t.Error(err)
-	}
-	if len(seen()) != 0 {
-		t.Error("the other host was asked")
-	}
-}
-
 // Without a login nothing is added, and nothing is asked.
 func TestNoLogin(t *testing.T) {
 	t.Parallel()

@@ -52,14 +52,18 @@ func follows(t *testing.T, base *offers.RawOffer, test func(t *testing.T, k *kid
 	t.Helper()
 	l := newLister()
 	bubble(t, options(spec.Spec{}), onWire(l.wire), func(t *testing.T, k *kid) {
-		ctx, cancel := context.WithCancel(t.Context())
 		l.started = time.Now()
-		done := make(chan struct{})
-		go func() { defer close(done); k.Follow(ctx, base) }()
+		defer k.follow(t, base)()
 		test(t, k, l)
-		cancel()
-		<-done
 	})
+}
+
+// follow has a run follow the lists of its child until stop.
+func (k *kid) follow(t *testing.T, base *offers.RawOffer) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); k.Follow(ctx, base) }()
+	return func() { cancel(); <-done }
 }
 
 // change changes what the child does from now on.
@@ -114,28 +118,6 @@ func TestListChangedIsFollowed(t *testing.T) {
 	})
 }
 
-// A list that cannot be read leaves the former one, and the next change is followed.
-func TestListThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
-		l.change(func() { l.err = errors.New("not now") })
-		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
-		synctest.Wait()
-		contains(t, "the log", k.log.String(), "not now; it is asked for again")
-		if o := <-k.Offers(); !o.Lacks(offers.Tools) || !o.IsUnread(offers.Tools) || len(o.Notes) != 1 || o.Entries[offers.Tools] != nil { // people are told
-			t.Errorf("%+v", o.RawOffer)
-		}
-		time.Sleep(time.Second)
-		if len(k.Offers()) != 0 {
-			t.Error("it is offered once more, and nothing has changed")
-		}
-		l.change(func() { l.err = nil })
-		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || o.Lacks(offers.Tools) || o.IsUnread(offers.Tools) { // the child says nothing more of it
-			t.Errorf("%+v", o.RawOffer)
-		}
-	})
-}
-
 // A list that fails is asked for again with a pause that grows, it alone, and the others are offered meanwhile.
 func TestListThatFailsIsAskedAgain(t *testing.T) {
 	t.Parallel()
@@ -152,14 +134,18 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			return answer, err
 		}
 		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
-		if o := <-k.Offers(); !o.Lacks(offers.Prompts) {
+		if o := <-k.Offers(); !o.Lacks(offers.Prompts) || !o.IsUnread(offers.Prompts) || len(o.Notes) != 1 || o.Entries[offers.Prompts] != nil { // people are told
 			t.Errorf("%+v", o.RawOffer)
 		}
+		contains(t, "the log", k.log.String(), "still indexing; it is asked for again")
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Prompts) || o.Lacks(offers.Tools) || o.IsWhole() {
 			t.Errorf("%+v", o.RawOffer)
 		}
 		time.Sleep(10 * time.Minute)
+		if len(k.Offers()) != 0 {
+			t.Error("it is offered once more, and nothing has changed")
+		}
 		l.change(func() {
 			asked := strings.Count(strings.Join(l.reads, ","), "prompts/list")
 			if asked < 10 || asked > 15 {
@@ -167,7 +153,7 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			}
 			indexing = false
 		})
-		if o := <-k.Offers(); o.FailedLists() != 0 || !o.IsWhole() {
+		if o := <-k.Offers(); o.FailedLists() != 0 || o.IsUnread(offers.Prompts) || !o.IsWhole() { // the child says nothing more of it
 			t.Errorf("%+v", o.RawOffer)
 		}
 		l.change(func() { l.reads = nil })
@@ -255,9 +241,7 @@ func TestListThatIsSlow(t *testing.T) {
 		if err != nil || !o.Lacks(offers.Prompts) {
 			t.Fatalf("%v: %+v", err, o)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); k.Follow(ctx, o) }()
+		defer k.follow(t, o)()
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
@@ -267,8 +251,6 @@ func TestListThatIsSlow(t *testing.T) {
 		if u := <-k.Offers(); time.Since(began) > time.Minute || u.FailedLists() != 0 || len(u.Entries[offers.Prompts]) != 1 || len(u.Notes) != 0 || !u.IsWhole() {
 			t.Errorf("after %s: %+v", time.Since(began), u.RawOffer)
 		}
-		cancel()
-		<-done
 	})
 }
 
@@ -298,9 +280,7 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 		if err != nil || len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Tools) || o.IsWhole() {
 			t.Fatalf("%v: %+v", err, o)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); k.Follow(ctx, o) }()
+		defer k.follow(t, o)()
 		mu.Lock()
 		hangs = false
 		mu.Unlock()
@@ -316,8 +296,6 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 		if u := <-k.Offers(); len(u.Entries[offers.Tools]) != 2 || !u.Lacks(offers.Tools) {
 			t.Errorf("a part takes the place of the whole: %+v", u.RawOffer)
 		}
-		cancel()
-		<-done
 	})
 }
 
@@ -385,9 +363,7 @@ func TestHeadersThatHaveChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); k.Follow(ctx, o) }()
+		defer k.follow(t, o)()
 		if _, err := k.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`)); err != nil {
 			t.Error(err)
 		}
@@ -395,8 +371,6 @@ func TestHeadersThatHaveChanged(t *testing.T) {
 		if len(k.Offers()) != 1 {
 			t.Error("it is not listed")
 		}
-		cancel()
-		<-done
 	})
 }
 

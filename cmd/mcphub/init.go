@@ -150,7 +150,7 @@ func (w *clientWork) init(given []string) error {
 		w.printResult("%s: %s imported%s\n", w.shortPath(m.path), pluralOf(m.countAdded(), "server"), again)
 		w.reportPlans(all)
 		if len(all) > 0 {
-			w.printResult("\nStart your client anew and ask its agent: %s.\n", next)
+			w.printResult("\nRestart your client and ask its agent: %s.\n", next)
 		} else {
 			layout.Println(w.out, "No client has the hub yet: `mcphub install CLIENT` registers it.")
 		}

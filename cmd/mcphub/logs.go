@@ -64,7 +64,7 @@ func logsCommand() *cobra.Command {
 			}
 			l := serverLog{dir: dir, name: args[0], out: cmd.OutOrStdout(), json: asJSON, read: map[string]*logEnd{}, told: map[string]bool{}}
 			if s := file.Server(args[0]); s != nil && s.Disabled {
-				layout.Printf(cmd.ErrOrStderr(), "mcphub: %.100s is disabled in hub.json, so no client starts it; '%s' serves it\n", args[0], src.CommandLine(printable.BuildCommand("enable", nil, args[0])...))
+				layout.Printf(cmd.ErrOrStderr(), "mcphub: %.100s is disabled in hub.json, so no client starts it. To serve it: %s\n", args[0], src.CommandLine(printable.BuildCommand("enable", nil, args[0])...))
 			}
 			if file.Attach.Mode == keys.AttachAuto {
 				l.say, l.look = cmd.ErrOrStderr(), func() []sessionOf { return sessionsOf(cmd.Context(), args[0], setup.AuditFolder(file)) }

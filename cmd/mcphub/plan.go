@@ -311,7 +311,7 @@ func showPlan(w io.Writer, plan admin.Plan) {
 	showTools(w, "-", vanish)
 	showLocked(w, plan.Servers)
 	for _, key := range plan.AfterRestart {
-		layout.Printf(w, "  %s takes effect when the hub is started anew\n", key)
+		layout.Printf(w, "  %s takes effect when the hub is started again\n", key)
 	}
 }
 

@@ -55,7 +55,7 @@ func hubServerNames(cfg *hub.Config) (names []string) {
 // useDisabled has a command use those of its servers that hub.json disables, and reports them: a person tries them before they are enabled.
 func useDisabled(src *setup.Source, say io.Writer, servers ...string) {
 	for _, name := range src.Use(servers) {
-		layout.Printf(say, "mcphub: %.100s is disabled in hub.json and runs for this command alone; '%s' serves it\n", name, src.CommandLine(printable.BuildCommand("enable", nil, name)...))
+		layout.Printf(say, "mcphub: %.100s is disabled in hub.json and runs for this command alone. To serve it: %s\n", name, src.CommandLine(printable.BuildCommand("enable", nil, name)...))
 	}
 }
 

@@ -3,9 +3,7 @@
 // node server.mjs: prints "protected http://.../mcp" once both listen. LIFE is how many seconds an access token lasts.
 // A registered client gets a token for itself by client_credentials, and a token for one server in exchange for another client's own by
 // token exchange (RFC 8693).
-// Beside /mcp there are servers with a fault: /audience/mcp takes tokens for another server only, /issuer/mcp names its
-// authorization server otherwise than that calls itself, /mixed/mcp names one that sends people to the login page of the other,
-// and /private/mcp names one at a private address.
+// Beside /mcp there is a server with a fault: /mixed/mcp names an authorization server that sends people to the login page of the other.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
@@ -23,10 +21,7 @@ const base = `http://127.0.0.1:${web.address().port}`;
 const wellKnown = '/.well-known/oauth-protected-resource';
 const servers = {
   '/mcp': { issuer },
-  '/audience/mcp': { issuer, audience: 'https://elsewhere.example/mcp' },
-  '/issuer/mcp': { issuer: issuer.replace('127.0.0.1', 'localhost') },
   '/mixed/mcp': { issuer: `http://127.0.0.1:${mixed.address().port}` },
-  '/private/mcp': { issuer: 'https://10.1.2.3' },
 };
 
 provider = new Provider(issuer, {
@@ -113,7 +108,7 @@ async function serve(req, res) {
   let who;
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');
-    who = (await jwtVerify(token, keys, { issuer, audience: server.audience ?? resource })).payload;
+    who = (await jwtVerify(token, keys, { issuer, audience: resource })).payload;
   } catch (err) {
     console.log(`refused ${err.code}`);
     return refuse();

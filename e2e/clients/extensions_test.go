@@ -1,14 +1,64 @@
 package clients
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 )
+
+// sdkReport is what clients/session.mjs prints.
+type sdkReport struct {
+	Server       json.RawMessage
+	Capabilities json.RawMessage
+	Instructions string
+	Results      []sdkResult
+	Asked        int
+}
+
+type sdkResult struct {
+	Value json.RawMessage
+	Error *struct {
+		Code    int64
+		Message string
+	}
+}
+
+// sdk runs the official TypeScript client against command.
+func sdk(w *world.World, n world.Node, command string, args, env []string, roots []obj, steps ...obj) sdkReport {
+	w.T.Helper()
+	vars := envObject(w, env...)
+	scenario := obj{"command": command, "args": args, "env": vars, "cwd": w.Home, "roots": roots, "steps": steps,
+		"capabilities": json.RawMessage(ide.DefaultCapabilities)}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*world.WaitLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, n.Program, world.Source("e2e", "clients", "session.mjs"))
+	cmd.Env = w.Env()
+	cmd.Stdin = strings.NewReader(world.Raw(w.T, scenario))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		w.T.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
+	}
+	var r sdkReport
+	world.Must(w.T, json.Unmarshal(out.Bytes(), &r))
+	if len(r.Results) != len(steps) {
+		w.T.Fatalf("the SDK client did %d of %d steps\n%s", len(r.Results), len(steps), errs.Bytes())
+	}
+	w.T.Cleanup(func() {
+		if w.T.Failed() {
+			w.T.Logf("stderr under the SDK client:\n%s", errs.Bytes())
+		}
+	})
+	return r
+}
 
 // extended returns the server of clients/extended.mjs, as an entry of hub.json and as a command.
 func extended(n world.Node, t *testing.T, name string) (entry obj, args []string) {
@@ -85,40 +135,4 @@ func decoded(t *testing.T, r sdkResult) (v any) {
 	}
 	world.Must(t, json.Unmarshal(r.Value, &v))
 	return v
-}
-
-// TestAppsOfTwoRealServers: two servers of the official SDK whose apps have the same URI.
-func TestAppsOfTwoRealServers(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	w := world.New(t)
-	one, _ := extended(n, t, "one")
-	two, _ := extended(n, t, "two")
-	hub := sdk(w, n, world.Hub(t), []string{"serve", "--config", w.Config(obj{"a": one, "b": two})}, nil, rootsOf(w.Project),
-		obj{"do": "awaitTool", "name": "a__view"}, obj{"do": "awaitTool", "name": "b__view"}, obj{"do": "tools"},
-		request("resources/read", obj{"uri": "ui://view/main.html"}), request("resources/read", obj{"uri": "ui://b/view/main.html"}),
-		obj{"do": "rawCall", "name": "refresh-two", "arguments": obj{}}, obj{"do": "rawCall", "name": "b__view", "arguments": obj{}},
-		obj{"do": "rawCall", "name": "view", "arguments": obj{}}, request("skills/own", obj{}), request("skills/list", obj{}))
-	tools := string(hub.Results[2].Value)
-	for _, c := range []struct{ what, got, want string }{
-		{"tools", tools, `"ui://view/main.html"`}, {"tools", tools, `"ui://b/view/main.html"`},
-		{"the app of the first", string(hub.Results[3].Value), "<title>one</title>"}, {"the app of the second", string(hub.Results[4].Value), "<title>two</title>"},
-		{"its URI", string(hub.Results[4].Value), `"uri":"ui://b/view/main.html"`},
-		{"a bare name", string(hub.Results[5].Value), "two: refresh-two"}, {"a result", string(hub.Results[6].Value), `"resourceUri":"ui://b/view/main.html"`},
-	} {
-		if !strings.Contains(c.got, c.want) {
-			t.Errorf("%s: %s has no %s", c.what, c.got, c.want)
-		}
-	}
-	if e := hub.Results[7].Error; e == nil || e.Code != -32602 || !strings.Contains(e.Message, `"a__view", "b__view"`) {
-		t.Errorf("a name of both: %+v", hub.Results[7])
-	}
-	if e := hub.Results[8].Error; e == nil || e.Code != -32601 {
-		t.Errorf("a method of both: %+v", hub.Results[8])
-	}
-	// Whose list comes first may keep the URI, since it was alone then.
-	if skills := string(hub.Results[9].Value); strings.Count(skills, `"uri":`) != 2 || strings.Count(skills, `"uri":"skill://a/SKILL.md"`) > 1 ||
-		!strings.Contains(skills, `"uri":"skill://a/a/SKILL.md"`) && !strings.Contains(skills, `"uri":"skill://b/a/SKILL.md"`) {
-		t.Errorf("the skills of both: %s %+v", skills, hub.Results[9].Error)
-	}
 }

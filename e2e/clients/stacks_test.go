@@ -18,29 +18,6 @@ import (
 	"mcphub/e2e/world"
 )
 
-// walk reads inside and outside of the project through a client of any stack.
-func walk(w *world.World, t *testing.T, call caller) {
-	t.Helper()
-	inside, outside := w.Path("project", "hello.txt"), w.Path("outside", "secret.txt")
-	if got, bad := call(t, "filesystem__read_text_file", obj{"path": inside}); bad || !strings.Contains(got, "hello from the project") {
-		t.Errorf("inside: %s", got)
-	}
-	if got, bad := call(t, "filesystem__read_text_file", obj{"path": outside}); !bad || !strings.HasPrefix(got, world.Denial(outside, w.Project)) {
-		t.Errorf("outside: %s", got)
-	}
-	if got, bad := call(t, "memory__read_graph", obj{}); bad || !strings.Contains(got, "entities") {
-		t.Errorf("memory: %s", got)
-	}
-}
-
-// realStores returns the official servers that keep files and facts.
-func realStores(w *world.World, n world.Node) obj {
-	return obj{
-		"filesystem": obj{"command": n.Program, "args": []string{n.Script("mcp-server-filesystem")}},
-		"memory":     obj{"command": n.Program, "args": []string{n.Script("mcp-server-memory")}, "env": obj{"MEMORY_FILE_PATH": w.Path("home", "memory", "memory.jsonl")}},
-	}
-}
-
 // runGoSDK connects the official Go SDK's client over stdio.
 func runGoSDK(w *world.World, config string, o *gosdk.ClientOptions, dirs ...string) *gosdk.ClientSession {
 	w.T.Helper()

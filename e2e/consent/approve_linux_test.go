@@ -13,7 +13,6 @@ import (
 
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 )
 
@@ -137,29 +136,4 @@ func TestApproveAtATerminal(t *testing.T) {
 	if got := <-third; !got.bad || !strings.Contains(got.text, "the person said no") {
 		t.Errorf("denied: %+v", got)
 	}
-}
-
-// TestApproveIsNotForWhatTheClientStarts: over stdio the hub's client is a program that may run commands for a model. Here it
-// is this test.
-func TestApproveIsNotForWhatTheClientStarts(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	w.Write("far/f.txt", "far text")
-	c, err := ide.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", ttyConfig(w)}, Dir: w.Home, Env: w.Env(), Roots: ide.Folders(w.Project)})
-	world.Must(t, err)
-	t.Cleanup(func() { c.Close(world.WaitLimit) })
-	_, err = c.Initialize(t.Context())
-	world.Must(t, err)
-	id, err := c.StartTool("files__read_text_file", world.PathArgs(t, w.Path("far", "f.txt")))
-	world.Must(t, err)
-	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "run mcphub approve") }) {
-		t.Fatalf("no question waits:\n%s", c.Stderr())
-	}
-	s := w.Approver(w.Env())
-	s.Sees(1, `what the hub's client starts may not approve`)
-	<-s.Ended
-	if regexp.MustCompile(codeShown).MatchString(s.Shown()) {
-		t.Errorf("a code is shown:\n%s", s.Shown())
-	}
-	world.Must(t, c.Notify("notifications/cancelled", `{"requestId":`+id+`}`))
 }

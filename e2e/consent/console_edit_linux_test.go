@@ -151,8 +151,8 @@ func TestWhatIsAddedIsWhatWasShown(t *testing.T) {
 	p.session, _, _ = strings.Cut(whole, ".")
 	digest = ""
 	for _, path := range []string{"/change", "/try", "/write"} {
-		if said := p.asks(path, form("")); !strings.Contains(said, "hub.json is not changed: this page was loaded anew") || now() != before {
-			t.Errorf("%s of a page that was loaded anew: %s", path, said)
+		if said := p.asks(path, form("")); !strings.Contains(said, "hub.json is not changed: this page was loaded again") || now() != before {
+			t.Errorf("%s of a page that was loaded again: %s", path, said)
 		}
 	}
 	p.session = whole

@@ -144,8 +144,8 @@ func TestAllowOnTheConsole(t *testing.T) {
 	}
 	whole := p.session
 	p.session, _, _ = strings.Cut(whole, ".")
-	if said := p.asks("/write", asked("digest", digest)); !strings.Contains(said, "hub.json is not changed: this page was loaded anew") || now() != before {
-		t.Errorf("a page that was loaded anew: %s", said)
+	if said := p.asks("/write", asked("digest", digest)); !strings.Contains(said, "hub.json is not changed: this page was loaded again") || now() != before {
+		t.Errorf("a page that was loaded again: %s", said)
 	}
 	p.session = whole
 	world.Must(t, os.WriteFile(config, []byte(before+"\n"), 0o600))

@@ -268,54 +268,6 @@ func TestManySessionsLeaveNothing(t *testing.T) {
 	t.Logf("%d sessions: none left, the slowest end took %v", n, slowest.Round(time.Millisecond))
 }
 
-// A child that ends takes its descendants with it while the hub and its other children go on.
-func TestAChildsDescendantsEndWithIt(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	family := func(name string) obj {
-		c := w.Recorder(name, "-rogue")
-		c["env"].(obj)["XDG_FAMILY"] = name
-		return c
-	}
-	s := w.Serve(w.Config(obj{"victim": family("victim"), "other": family("other")}), ide.Folders(w.Project))
-	s.Handshake()
-	s.PIDOf("other")
-	first := s.PIDOf("victim")
-	of := func(name string) (all []world.Process) {
-		for _, p := range world.Marked(t, s.Mark) {
-			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID)); err == nil && strings.Contains(string(env), "XDG_FAMILY="+name+"\x00") {
-				all = append(all, p)
-			}
-		}
-		return all
-	}
-	const named = familySize // with the child itself, and without the one that bears no name
-	var before, spared []world.Process
-	if !world.Within(world.WaitLimit, func() bool {
-		before, spared = of("victim"), of("other")
-		return len(before) == named && complete(before, 1) && len(spared) == named && complete(spared, 1)
-	}) {
-		t.Fatalf("%v and %v, want %d each", before, spared, named)
-	}
-	world.Must(t, syscall.Kill(first, syscall.SIGKILL))
-	among := func(all []world.Process) func(world.Process) bool {
-		return func(p world.Process) bool {
-			return slices.ContainsFunc(all, func(q world.Process) bool { return q.PID == p.PID })
-		}
-	}
-	gone := func() bool { return !slices.ContainsFunc(of("victim"), among(before)) }
-	if !world.Within(world.WaitLimit, gone) {
-		t.Errorf("before the child was killed %v, now %v", before, of("victim"))
-	}
-	now := of("other")
-	if still := among(now); slices.ContainsFunc(spared, func(p world.Process) bool { return !still(p) }) {
-		t.Errorf("of the other child %v, before %v", now, spared)
-	}
-	if !world.Within(world.WaitLimit, func() bool { return len(world.Zombies(t, s.PID())) == 0 }) {
-		t.Errorf("zombies: %v", world.Zombies(t, s.PID()))
-	}
-}
-
 // A process that is always someone else by the time one looks ends with its child too.
 func TestAHopperIsCaught(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ import (
 type limit struct {
 	sandbox obj      // of the entry, beside its mode
 	program []string // starts the server; nil: the server itself
-	modes   []string // in which it is as the line says; nil: under auto and under required
+	both    bool     // the modes differ in it, so that the short run tries both
 	user    bool     // not as root
 	before  func(t *testing.T, w *world.World)
 	needs   string // programs
@@ -38,7 +38,7 @@ type limit struct {
 // notHeld shows each line of "What is not held", by its first words: what it says works. A line that is held from some mode on
 // is shown in the others here, and says so.
 var notHeld = map[string]limit{
-	"Names, sizes, modes, owners, times and extended attributes": {show: func(t *testing.T, c *confinedShell) {
+	"Names, sizes, modes, owners, times and extended attributes": {both: true, show: func(t *testing.T, c *confinedShell) {
 		secret := c.w.Path("outside", "secret.txt")
 		c.says(t, "stat -c 'size %s' "+secret, fmt.Sprint("size ", len(world.SecretText)))
 		before, err := os.Stat(secret)
@@ -195,27 +195,31 @@ type confinedShell struct {
 	open func(t *testing.T, project string) *world.Session
 }
 
+// tryModes shows the nth line of a list under auto and under required, or in the short run under one of them, in turn.
+func (l limit) tryModes(t *testing.T, n int, name string) {
+	modes := []string{"auto", "required"}
+	if !world.Long && !l.both {
+		modes = modes[n%2 : n%2+1]
+	}
+	for _, mode := range modes {
+		t.Run(name+", "+mode, func(t *testing.T) { l.show(t, newConfinedShell(t, l, mode)) })
+	}
+}
+
 // TestWhatIsNotHeld: each line of the page's list is true, in either mode, and the list is whole as far as is known here.
 func TestWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	lines := pageLines(t, "What is not held", "- ")
 	shown := map[string]bool{}
-	for _, line := range lines {
+	for i, line := range lines {
 		first := firstWords(notHeld, line)
 		if first == "" {
 			t.Errorf("nothing shows that this is not held: %s", line)
 			continue
 		}
 		shown[first] = true
-		l := notHeld[first]
-		modes := l.modes
-		if modes == nil {
-			modes = []string{"auto", "required"}
-		}
-		for _, mode := range modes {
-			t.Run(first+", "+mode, func(t *testing.T) { l.show(t, newConfinedShell(t, l, mode)) })
-		}
+		notHeld[first].tryModes(t, i, first)
 	}
 	for first := range notHeld {
 		if !shown[first] {
@@ -300,16 +304,14 @@ func TestWhatIsHeld(t *testing.T) {
 		}
 	}
 	shown := map[string]bool{}
-	for _, sentence := range regexp.MustCompile(`\. `).Split(text, -1) {
+	for i, sentence := range regexp.MustCompile(`\. `).Split(text, -1) {
 		first := firstWords(held, sentence)
 		if first == "" {
 			t.Errorf("nothing shows this: %s", sentence)
 			continue
 		}
 		shown[first] = true
-		for _, mode := range []string{"auto", "required"} {
-			t.Run(first+", "+mode, func(t *testing.T) { held[first].show(t, newConfinedShell(t, held[first], mode)) })
-		}
+		held[first].tryModes(t, i, first)
 	}
 	for first := range held {
 		if !shown[first] {

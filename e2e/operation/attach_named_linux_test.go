@@ -195,7 +195,7 @@ func TestAttachedClientsAreToldOfHubJSON(t *testing.T) {
 	}
 }
 
-// doctor says whether clients share a hub, and what keeps one from it.
+// doctor says whether clients share a hub, and what keeps one from it: a hub that ends four times within a minute is not started again.
 func TestDoctorSaysWhoShares(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, nil)
@@ -207,6 +207,9 @@ func TestDoctorSaysWhoShares(t *testing.T) {
 		kill(t, a.status().Hubs[0].PID)
 	}
 	<-c.Exited()
+	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "the shared hub ended 4 times within a minute") }) {
+		t.Errorf("the client is not told: %s", c.Stderr())
+	}
 	a.wants(a.run(a.Project, "doctor"), []string{`warning .*a client that is started from here has a hub of its own, although hub.json says attach: the shared hub ended 4 times`}, nil)
 	a.ready(a.Project)
 	a.wants(a.run(a.Project, "doctor"), []string{`warning .*serves one client alone, although hub.json says attach: the shared hub ended 4 times`}, nil)

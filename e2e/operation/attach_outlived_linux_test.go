@@ -285,28 +285,6 @@ func (a *attached) strikeShared() {
 	kill(t, hub)
 }
 
-// TestAHubThatIsKilledAgainAndAgain ends with its clients at the fourth time within a minute, and they are told.
-func TestAHubThatIsKilledAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	a := sharing(t, obj{})
-	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
-	c := a.ready(a.Project)
-	var before int
-	for range 4 {
-		a.started(c, "rec")
-		hub := a.status().Hubs[0].PID
-		if hub == before {
-			t.Fatal("it is the same hub")
-		}
-		kill(t, hub)
-		before = hub
-	}
-	<-c.Exited()
-	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "the shared hub ended 4 times within a minute") }) {
-		t.Errorf("it is not told: %s", c.Stderr())
-	}
-}
-
 // TestAHubThatCannotBeStartedForAMoment: what keeps the adapter from the next hub passes: a folder stands where the log belongs, or hub.json is
 // broken. The session goes on then.
 func TestAHubThatCannotBeStartedForAMoment(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +17,8 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 )
+
+var marker = regexp.MustCompile(`call-\d+-\d+-`)
 
 // disk is a place for an audit folder that can be made full.
 type disk struct {

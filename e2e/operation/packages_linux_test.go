@@ -221,7 +221,9 @@ func TestPipxFromAnInstalledCopy(t *testing.T) {
 	}
 	world.Must(t, errors.Join(z.Close(), f.Close()))
 	line := []string{"env", "PIP_NO_INDEX=1", "PIP_FIND_LINKS=" + wheels, "pipx", "run"}
-	installedIn(t, w, map[string][]string{
-		"pipx": append(slices.Clone(line), "tiny-mcp"), "spec": append(slices.Clone(line), "--spec", "tiny-mcp==1.0.0", "tiny-mcp"),
-	})
+	ways := map[string][]string{"spec": append(slices.Clone(line), "--spec", "tiny-mcp==1.0.0", "tiny-mcp")}
+	if world.Long { // each way makes a virtual environment
+		ways["pipx"] = append(slices.Clone(line), "tiny-mcp")
+	}
+	installedIn(t, w, ways)
 }

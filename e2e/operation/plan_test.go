@@ -52,46 +52,23 @@ func planEdits(w *world.World) []edit {
 	}
 	top := func(key string, v any) edit { return edit{key, func(c, _ obj) { c[key] = v }} }
 	rule := func(r obj) obj { r["name"] = "r"; return obj{"rules": []obj{r}} }
-	env := func(name, value string) edit {
-		return edit{name + ": env", func(_, s obj) { s[name].(obj)["env"].(obj)["VARIANT"] = value }}
-	}
 	return []edit{
 		{"nothing", func(_, _ obj) {}},
-		{"add", func(_, s obj) { s["new"] = w.Recorder("new") }},
-		{"remove", func(_, s obj) { delete(s, "b") }},
-		{"rename", func(_, s obj) { s["c"] = s["b"]; delete(s, "b") }},
 		{"add two, remove one", func(_, s obj) { s["d"], s["e"] = w.Recorder("d"), w.Recorder("e"); delete(s, "a") }},
-		{"all gone but one", func(_, s obj) { delete(s, "a"); delete(s, "b"); delete(s, "placed") }},
-		env("a", "1"), env("b", "2"),
+		{"rename", func(_, s obj) { s["c"] = s["b"]; delete(s, "b") }},
 		{"env of two", func(_, s obj) {
 			for _, name := range []string{"a", "b"} {
 				s[name].(obj)["env"].(obj)["X"] = "y"
 			}
 		}},
-		set("a", "args", []string{"--pages", "2"}), set("b", "args", []string{"--offers"}), set("placed", "args", []string{"x", "${root}"}),
-		set("a", "cwd", w.Project), set("a", "share", "roots"), set("a", "share", "all"), set("shared", "share", "session"),
-		set("a", "disabled", true), set("shared", "disabled", true),
-		{"disable two", func(_, s obj) { s["a"].(obj)["disabled"], s["b"].(obj)["disabled"] = true, true }},
-		set("a", "start", "eager"), set("b", "era", "legacy"), set("a", "roots", "none"), set("a", "prefix", "x_"), set("b", "prefix", ""),
-		set("a", "timeout", obj{"call": "3s"}), set("b", "timeout", obj{"idle": "1h"}), set("b", "timeout", obj{"start": "9s", "stop": "1s"}),
-		set("a", "tools", obj{"exclude": []string{"big"}}), set("a", "tools", obj{"exclude": []string{"*lo*", "b*"}}), set("a", "tools", obj{"include": []string{"who*", "echo"}}),
-		set("a", "paths", obj{"args": obj{"echo": obj{"/path": "none"}}}), set("a", "paths", obj{"mode": "strict"}),
+		set("b", "args", []string{"--offers"}), set("a", "share", "all"), set("shared", "share", "session"), set("shared", "disabled", true), set("b", "era", "legacy"),
+		set("a", "roots", "none"), set("a", "prefix", "x_"), set("b", "timeout", obj{"idle": "1h"}), set("a", "tools", obj{"include": []string{"who*", "echo"}}), set("a", "paths", obj{"mode": "strict"}),
 		top("policy", rule(obj{"then": "deny", "if": obj{"tools": []string{"echo"}}})),
 		top("policy", rule(obj{"then": "allow", "if": obj{"paths": obj{"within": w.Other, "roles": []string{"read"}}}})),
-		top("policy", rule(obj{"then": "deny", "if": obj{"paths": obj{"within": w.Path("project", "sub")}}})),
-		top("policy", obj{"protected": []string{w.Path("project", "sub")}}),
-		top("roots", obj{"fallback": []string{w.Other}}), top("roots", obj{"fallback": []string{w.Project, w.Other}}), top("roots", obj{"timeout": "3s", "fallback": []string{w.Project}}),
-		top("roots", obj{"fallback": []string{w.Project}, "when": obj{"unsupported": "allow"}}),
-		top("limits", obj{"frame": "32MiB"}), top("limits", obj{"calls": 10}), top("limits", obj{"depth": 20}),
-		top("names", obj{"separator": "-_-"}), top("expose", "search"),
+		top("roots", obj{"fallback": []string{w.Project, w.Other}}), top("limits", obj{"calls": 10}), top("names", obj{"separator": "-_-"}),
 		{"search, but always", func(c, s obj) { c["expose"] = "search"; s["a"].(obj)["tools"] = obj{"always": []string{"echo"}} }},
-		top("approval", obj{"timeout": "1m"}), top("http", obj{"listen": "127.0.0.1:1"}),
 		{"an unset variable", func(_, s obj) { s["a"].(obj)["args"] = []string{"${MCPHUB_E2E_NEVER_SET}"} }},
-		{"of the wrong kind", func(_, s obj) { s["a"].(obj)["command"] = 7 }},
 		{"a program that is not there", func(_, s obj) { s["new"] = obj{"command": "no-such-program-anywhere"} }},
-		{"a rule that cannot be", func(c, _ obj) {
-			c["policy"] = obj{"rules": []obj{{"then": "deny", "if": obj{"paths": obj{"within": "file:///etc"}}}}}
-		}},
 		{"a bad key", func(c, _ obj) { c["roots"] = obj{"timeout": "ten"} }},
 		{"everything at once", func(c, s obj) {
 			delete(s, "b")
@@ -104,12 +81,13 @@ func planEdits(w *world.World) []edit {
 }
 
 // What plan says about an edit of hub.json is what then happens: which servers start, stop and restart, and which tools
-// are listed. Each edit is planned from a hub that goes by the one before it, so that its undoing is planned too.
+// are listed. Each edit is planned from a hub that goes by the one before it, so that its undoing is planned too. What a plan compares is
+// hub.TestPlan's; here are the kinds of edits.
 func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 	t.Parallel()
-	const hubs = 4 // side by side
+	const hubs = 2 // side by side
 	var mu sync.Mutex
-	edited, total := 0, map[string]int{}
+	total := map[string]int{}
 	t.Run("hubs", func(t *testing.T) {
 		for hub := range hubs {
 			t.Run(strconv.Itoa(hub), func(t *testing.T) {
@@ -125,17 +103,13 @@ func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				edited += len(edits)
 				for what, n := range own {
 					total[what] += n
 				}
 			})
 		}
 	})
-	t.Logf("%d edits: %v", edited, total)
-	if edited < 50 {
-		t.Errorf("%d edits", edited)
-	}
+	t.Log(total)
 	for _, want := range []string{"starts", "stops", "stays", "restarts", "refused", "appear", "vanish", "moved"} {
 		if total[want] == 0 {
 			t.Errorf("none of these edits shows %q: %v", want, total)

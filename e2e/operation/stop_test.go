@@ -69,13 +69,6 @@ func TestAnIdleHubEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestStdinThatEndsAtOnceEndsTheHub(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec", "-slow-start", "30s")}), ide.Folders(w.Project))
-	s.End(world.StopBound)
-}
-
 // It ends too when the client has gone in the middle of a child's start.
 func TestTheEndDuringAStart(t *testing.T) {
 	t.Parallel()

@@ -21,53 +21,33 @@ import (
 // recordedMethods are the requests of which each has its line before it.
 var recordedMethods = []string{"tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete"}
 
-// TestWhateverReachesAChildIsRecorded does all that a client can, in both eras on
-// both sides and over both transports, and compares what came to the child with
-// the log. A call that a child of the newer era answers with a question comes to
-// it again with the answer; for a client of the older era that is the same call.
-func TestWhateverReachesAChildIsRecorded(t *testing.T) {
-	t.Parallel()
-	for _, modernClient := range []bool{false, true} {
-		for _, modernChild := range []bool{false, true} {
-			for _, overWeb := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s client on %s with a %s child", world.EraNames[modernClient], world.TransportNames[overWeb], world.EraNames[modernChild]), func(t *testing.T) {
-					t.Parallel()
-					w := world.New(t)
-					hub := w.Witnessed(modernChild, !overWeb)
-					p := newParty(t, modernClient, w.Project)
-					meets(hub, p, overWeb)
-					everything(t, w, p, "kid__", "")
-					p.boundary(t, w)
-					p.works("call-tool", obj{"serverName": "kid", "toolName": "takes_path", "toolArgs": obj{"path": w.Path("project", "hello.txt")}}, "hello.txt")
-					p.call("completion/complete", obj{"ref": obj{"type": "ref/prompt", "name": "kid__test_prompt_with_arguments"}, "argument": obj{"name": "arg1", "value": "t"}})
-					if !modernClient {
-						p.call("resources/unsubscribe", obj{"uri": "test://watched-resource"})
-					}
-					reached := countReached(t, reached(hub))
-					recorded := map[string]int{}
-					all, err := trail.Decisions(w.AuditDir(), trail.Filter{})
-					world.Must(t, err)
-					for i := range all {
-						if d := &all[i]; d.Kind == audit.KindDecision && d.Decision == "allow" {
-							recorded[keyOf(d.Method, d.Tool)]++
-						}
-					}
-					for key, n := range reached {
-						if recorded[key] < n {
-							t.Errorf("%s reached the child %d times, and has %d lines", key, n, recorded[key])
-						}
-					}
-					methods := map[string]bool{}
-					for key := range reached {
-						methods[strings.Fields(key)[0]] = true
-					}
-					for _, m := range recordedMethods {
-						if !methods[m] && (m != "resources/unsubscribe" && m != "resources/subscribe" || !modernChild && !modernClient) {
-							t.Errorf("no %s reached the child, so nothing is shown of it: %v", m, slices.Sorted(maps.Keys(reached)))
-						}
-					}
-				})
-			}
+// isRecorded holds that each request that came to the child has its line, and that requests of each kind came to it. A call that a child of the newer
+// era answers with a question comes to it again with the answer; for a client of the older era that is the same call.
+func (p *party) isRecorded(w *world.World, hub *world.Witnessed, modernChild bool) {
+	p.t.Helper()
+	p.works("call-tool", obj{"serverName": "kid", "toolName": "takes_path", "toolArgs": obj{"path": w.Path("project", "hello.txt")}}, "hello.txt")
+	p.call("completion/complete", obj{"ref": obj{"type": "ref/prompt", "name": "kid__test_prompt_with_arguments"}, "argument": obj{"name": "arg1", "value": "t"}})
+	if !p.modern {
+		p.call("resources/unsubscribe", obj{"uri": "test://watched-resource"})
+	}
+	reached, recorded := countReached(reached(hub)), map[string]int{}
+	all, err := trail.Decisions(w.AuditDir(), trail.Filter{})
+	world.Must(p.t, err)
+	for i := range all {
+		if d := &all[i]; d.Kind == audit.KindDecision && d.Decision == "allow" {
+			recorded[keyOf(d.Method, d.Tool)]++
+		}
+	}
+	methods := map[string]bool{}
+	for key, n := range reached {
+		methods[strings.Fields(key)[0]] = true
+		if recorded[key] < n {
+			p.t.Errorf("%s reached the child %d times, and has %d lines", key, n, recorded[key])
+		}
+	}
+	for _, m := range recordedMethods {
+		if !methods[m] && (m != "resources/unsubscribe" && m != "resources/subscribe" || !modernChild && !p.modern) {
+			p.t.Errorf("no %s reached the child, so nothing is shown of it: %v", m, slices.Sorted(maps.Keys(reached)))
 		}
 	}
 }
@@ -84,8 +64,7 @@ func keyOf(method, tool string) string {
 
 // countReached counts the requests that came to a child, by method and name.
 // The ones that only carry answers on are part of the request before.
-func countReached(t *testing.T, text string) map[string]int {
-	t.Helper()
+func countReached(text string) map[string]int {
 	n := map[string]int{}
 	for line := range strings.Lines(text) {
 		var m struct {
@@ -108,6 +87,9 @@ func TestNoSecretIsWritten(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
 		for _, overWeb := range []bool{false, true} {
+			if modern != overWeb && !world.Long {
+				continue
+			}
 			t.Run(world.EraNames[modern]+" on "+world.TransportNames[overWeb], func(t *testing.T) {
 				t.Parallel()
 				w := world.New(t)

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"runtime"
 	"strings"
@@ -31,74 +30,6 @@ func TestRecorderWritesDownWhatReachesIt(t *testing.T) {
 	}
 	if st := w.Starts("rec"); len(st) != 1 || st[0].PID != s.PID() {
 		t.Errorf("starts %+v, want one with pid %d", st, s.PID())
-	}
-}
-
-func TestRecorderAsksForRoots(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	open := make(chan struct{})
-	s := w.Direct("rec", ide.InTurn(ide.Folders(w.Project), ide.Refuse(-32000, "not now"), ide.Never(), ide.After(open, ide.Folders(w.Other))))
-	s.Handshake()
-	if r := s.MustCall("ask_roots", `{}`); !strings.Contains(string(r.Structured), ide.FileURI(w.Project)) {
-		t.Errorf("first answer: %s", r.Structured)
-	}
-	if r := s.MustCall("ask_roots", `{}`); !strings.Contains(string(r.Structured), "not now") {
-		t.Errorf("second answer: %s", r.Structured)
-	}
-	never := s.SendCall("ask_roots", `{}`)
-	world.Must(t, s.AwaitAsked(s.Context(), 3))
-	late := s.SendCall("ask_roots", `{}`)
-	world.Must(t, s.AwaitAsked(s.Context(), 4))
-	if r := s.MustCall("echo", `{"text":"meanwhile"}`); !strings.Contains(r.Text, "meanwhile") {
-		t.Errorf("meanwhile: %s", r.Raw)
-	}
-	close(open)
-	if r := s.AwaitCall(late); !strings.Contains(string(r.Structured), ide.FileURI(w.Other)) {
-		t.Errorf("late answer: %s", r.Structured)
-	}
-	world.Must(t, s.Notify("notifications/cancelled", `{"requestId":`+never+`}`))
-	s.MustRequest("ping", "")
-	if got := s.Asked(); got != 4 {
-		t.Errorf("asked %d times, want 4", got)
-	}
-}
-
-func TestRecorderBreaksLines(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Direct("rec", nil)
-	s.Sloppy = true
-	s.Handshake()
-	for _, kind := range []string{"cut", "late_id", "no_id"} {
-		before := len(s.Violations())
-		id := s.SendCall("broken_line", world.Raw(t, obj{"kind": kind}))
-		if kind == "no_id" {
-			s.AwaitCall(id) // the good answer comes behind the broken line
-		}
-		s.MustRequest("ping", "")
-		if !world.Within(world.WaitLimit, func() bool { return len(s.Violations()) > before }) {
-			t.Errorf("%s: no broken line", kind)
-		} else if after := s.Violations(); len(after) != before+1 || !strings.Contains(after[before], "not a JSON object") {
-			t.Errorf("%s: violations %q", kind, after[before:])
-		}
-	}
-	if r := s.MustCall("odd", `{"kind":"utf8"}`); !strings.Contains(string(r.Raw), "bad \xff\xfe bytes") {
-		t.Errorf("utf8: %q", r.Raw)
-	}
-	if m := s.MustRequest("tools/call", `{"name":"odd","arguments":{"kind":"error"}}`); !strings.Contains(string(m.Error), `"left":9007199254740993`) {
-		t.Errorf("error: %s", m.Raw)
-	}
-}
-
-func TestRecorderCrashes(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Direct("rec", nil)
-	s.ExitStatus = 3
-	s.Handshake()
-	if _, err := s.Tool(s.Context(), "crash", `{}`); err == nil || !strings.Contains(err.Error(), "stdout ended") {
-		t.Errorf("a crash mid-call: %v", err)
 	}
 }
 
@@ -161,29 +92,4 @@ func TestWrappedServerIsRecorded(t *testing.T) {
 	if st := w.Starts("fs"); len(st) != 1 || len(st[0].Args) != 1 || st[0].Args[0] != w.Project {
 		t.Errorf("starts %+v", st)
 	}
-}
-
-func TestRecorderOffersWhatLibrariesLose(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Direct("rec", nil, "-pages", "3", "-bad-schema", "-nullable")
-	s.Handshake()
-	all := s.Tools()
-	for _, name := range []string{"echo", "rich", "rich_draft07", "echo_nullable", "reads_a_file"} {
-		if all[name] == nil {
-			t.Errorf("no %s among %v", name, world.Names(all))
-		}
-	}
-	for name, entry := range all {
-		if !json.Valid(entry) {
-			t.Errorf("%s is not JSON: %s", name, entry)
-		}
-	}
-	for _, part := range []string{"9007199254740993", "x-before", `"oneOf"`, `"$defs"`, "18446744073709551616"} {
-		if !strings.Contains(string(all["rich"]), part) {
-			t.Errorf("rich has lost %s", part)
-		}
-	}
-	s.MustCall("add_tool", `{"name":"late"}`)
-	s.AwaitTool("late")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestMatrix: each kind of client with each kind of child over each transport on both sides, and on each of the sixteen ways
-// whatever a child can say to a client and a client to a child. All of it is held against the specification.
+// whatever a child can say to a client and a client to a child. All of it is held against the specification. Whatever reaches the child is recorded.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	for _, modernClient := range []bool{false, true} {
@@ -33,6 +33,7 @@ func TestMatrix(t *testing.T) {
 						if got := reached(hub); !strings.Contains(got, "hello.txt") || strings.Contains(got, "passwd") {
 							t.Error("what reached the child is not what was inside")
 						}
+						p.isRecorded(w, hub, modernChild)
 					})
 				}
 			}

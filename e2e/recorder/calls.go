@@ -78,8 +78,6 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 		s.mu.Unlock()
 		s.notify("notifications/tools/list_changed", `{}`)
 		s.result(id, text("set"))
-	case "broken_line":
-		s.broken(id, args.Kind)
 	case "hostile":
 		said := string(unhex(s.habits.hostile))
 		fmt.Fprintln(os.Stderr, said)
@@ -157,23 +155,6 @@ func (s *server) odd(id json.RawMessage, kind string) {
 		s.send([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`+oddError+`}`))
 	case "":
 		s.result(id, []byte(oddResult))
-	default:
-		s.fail(id, -32602, "unknown kind: "+kind)
-	}
-}
-
-// broken writes a line that carries the call's id and cannot be used, then goes on as if nothing had been.
-func (s *server) broken(id json.RawMessage, kind string) {
-	switch kind {
-	case "cut":
-		s.send([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":{"content":[`))
-	case "late_id":
-		s.send([]byte(`{"jsonrpc":"2.0","result":{"content":[}],"id":`), id, []byte(`}`))
-	case "two_ids":
-		s.send([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":{"content":[]},"id":`), id, []byte(`}`))
-	case "no_id":
-		s.send([]byte(`{"jsonrpc":"2.0","result":{"content":[`))
-		s.result(id, text("the line before this one was broken"))
 	default:
 		s.fail(id, -32602, "unknown kind: "+kind)
 	}

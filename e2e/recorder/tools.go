@@ -57,7 +57,6 @@ var honestTools = []string{
 	simple("crash", "Ends the process while the call is under way."),
 	simple("progress", "Tells of its progress."),
 	simple("big", "Answers with so many bytes."),
-	simple("broken_line", "Answers with a line that cannot be read."),
 	simple("flood", "Floods stderr."),
 	simple("add_tool", "Adds a tool and says so."),
 	simple("reflect", "Gives the params of its call back."),

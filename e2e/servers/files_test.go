@@ -2,7 +2,6 @@ package servers
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
@@ -13,24 +12,6 @@ import (
 func files(w *world.World, capabilities string, roots ide.Roots, dirs ...string) *world.Session {
 	w.T.Helper()
 	return w.Start(ide.Options{Command: world.Hub(w.T), Args: append([]string{"files"}, dirs...), Capabilities: capabilities, Roots: roots})
-}
-
-func TestTheEmbeddedChildBehindTheHub(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"files": obj{"builtin": "files"}}), ide.Folders(w.Project, w.Other))
-	s.Handshake()
-	if r := s.MustCallArgs("files__read_text_file", obj{"path": w.Path("project", "hello.txt")}); !strings.Contains(r.Text, "hello from the project") {
-		t.Errorf("inside: %s", r.Raw)
-	}
-	s.MustCallArgs("files__write_file", obj{"path": w.Path("other", "sub", "..", "new.txt"), "content": "x"})
-	for _, path := range []string{"/etc/passwd", w.Path("project", "link-file"), w.Path("project", "link-out", "secret.txt"), w.Path("outside", "secret.txt")} {
-		s.Denied("files__read_text_file", world.PathArgs(t, path), path, w.Project, w.Other)
-	}
-	s.Denied("files__write_file", world.Raw(t, obj{"path": w.Path("project", "link-dangling"), "content": "x"}), w.Path("project", "link-dangling"), w.Project, w.Other)
-	s.SetRoots(ide.Folders(w.Outside))
-	world.Must(t, s.RootsChanged())
-	s.MustCallArgs("files__read_text_file", obj{"path": w.Path("outside", "secret.txt")})
 }
 
 // Its tools bear the names of the official server's, and so do their arguments: what works with one works with the other.

@@ -3,8 +3,8 @@
 //
 // Each case is a stub that is bent in one way. The official clients speak to it, and then through the hub: what works directly works
 // through the hub, and what one server breaks harms no other server. There are controls that fail both ways, and a case in which the
-// hub refuses what a client takes gives the reason. The programs beside the tests are clients written with the official SDKs. An
-// oddity of a server that is new belongs into quirks_test.go.
+// hub refuses what a client takes gives the reason. The programs beside the tests are clients written with the official SDKs. A
+// new oddity of a server belongs into quirks_test.go.
 //
 // Tests run in parallel, also with the ones of the other packages of e2e: each has a home, ports and sockets of its own (e2e/world).
 //

@@ -208,31 +208,6 @@ func TestAResourceIsAskedAbout(t *testing.T) {
 	})
 }
 
-// A call that a reload overtakes while a person is asked is judged by the rules of the reload: it is not sent if they deny it, and
-// the answer opens nothing.
-func TestAReloadWhileAPersonIsAsked(t *testing.T) {
-	asking(t, func(s *stage) {
-		s.client.messenger.answers = func(string, string) string {
-			s.reload(nil, policy.Rule{Name: "no more", Then: policy.Deny, Paths: &policy.PathRule{Outside: true}})()
-			return yes
-		}
-		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "no more", `"isError":true`)
-		s.wantReached("tools/call", 0)
-		s.wantReleased()
-	})
-}
-
-// A call that is given up while a person is asked is not sent, whatever they say.
-func TestGivenUpWhileAPersonIsAsked(t *testing.T) {
-	asking(t, func(s *stage) {
-		ctx, giveUp := context.WithCancel(s.Context())
-		s.client.messenger.answers = func(string, string) string { giveUp(); return yes }
-		s.ServeTool(ctx, request(t, "tools/call", echoParams(readArgs(filepath.Join(s.outside, "a.txt")))))
-		s.wantReached("tools/call", 0)
-		s.wantReleased()
-	})
-}
-
 // What a person is asked about is what is sent: the same path under another name of a member is another call.
 func TestTheDigestIsOfTheWholeCall(t *testing.T) {
 	asking(t, func(s *stage) {

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
@@ -44,27 +43,6 @@ func (s *stage) serve(method, params string) string {
 		return answerText(s.ServeCompletion(s.Context(), m))
 	}
 	return answerText(s.ServeTool(s.Context(), m))
-}
-
-// The client of a request that waits for a server to start gets progress, if it gave a token.
-func TestWhoeverWaitsIsTold(t *testing.T) {
-	t.Parallel()
-	for method, members := range forEachTarget {
-		if method == "resources/read" {
-			continue // whose it is can be told when all have started: it waits for no one of them
-		}
-		t.Run(method, func(t *testing.T) {
-			with := oneChild(childtest.Script{Library: true, StartDelay: 2 * time.Second})
-			with.unknown = true
-			onStage(t, with, func(s *stage) {
-				s.wantParts(s.serve(method, `{"_meta":{"progressToken":"mine"},`+members+`}`), "!error")
-				if got := s.client.messenger.notes(); len(got) != 1 || !strings.Contains(got[0], `"mine"`) || !strings.Contains(got[0], "starting kid") {
-					t.Errorf("told %q", got)
-				}
-				s.wantReleased()
-			})
-		})
-	}
 }
 
 // Tokens for progress are the hub's own towards children, since two clients may use the same token.

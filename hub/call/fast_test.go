@@ -312,20 +312,6 @@ func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 	}
 }
 
-// A child that says nothing for its time has the call end. TestBothPathsEndAlike has one that dies.
-func TestACallEndsIfItsChildIsSilent(t *testing.T) {
-	t.Parallel()
-	with := oneChild(fastKid)
-	with.recorded = true
-	onStage(t, with, func(s *stage) {
-		l := s.try(`{"name":"kid__sleep","arguments":{}}`)
-		time.Sleep(2 * time.Minute)
-		s.wantParts(l.only(t), "isError", "1m0s")
-		s.wantRecorded("kid sleep allow timeout")
-		s.wantReleased()
-	})
-}
-
 // What the child asks for on account of a call reaches the client, and ends with the call: the client sees that end first.
 func TestQuestionsEndWithACall(t *testing.T) {
 	t.Parallel()

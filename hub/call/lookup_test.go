@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,10 @@ func TestANameWaitsForItsChild(t *testing.T) {
 		"a prompt": func(s *stage, ctx context.Context) string {
 			return answerText(s.ServePrompt(ctx, request(s.T, "prompts/get", `{"name":"kid__greet","_meta":{"progressToken":"mine"}}`)))
 		},
+		"a completion": func(s *stage, ctx context.Context) string {
+			params := `{"ref":{"type":"ref/prompt","name":"kid__greet"},"argument":{"name":"x","value":"y"},"_meta":{"progressToken":"mine"}}`
+			return answerText(s.ServeCompletion(ctx, request(s.T, "completion/complete", params)))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, with, func(s *stage) {
@@ -267,6 +272,10 @@ func TestResources(t *testing.T) {
 		giveUp()
 		s.ServeResource(ctx, request(t, "resources/read", `{"uri":"gone:x"}`))
 		s.wantReached("resources/read", 5)
+		// What is denied at the first is not tried at the next.
+		s.reload(nil, policy.Rule{Name: "not there", Then: policy.Deny, Servers: []string{"kid"}, Tools: []string{"resources/read"}})()
+		s.wantParts(read("gone:x"), "not there")
+		s.wantReached("resources/read", 5)
 		s.wantReleased()
 	})
 }
@@ -313,7 +322,11 @@ func TestTheLikeliestChildAnswersForAResource(t *testing.T) {
 		s.wantReached("resources/read", 2)
 		s.wantReleased()
 	})
-	onStage(t, two(childtest.Script{Library: true}, childtest.Script{Offers: `{"resources":{}}`}), func(s *stage) {
+	odd := childtest.Script{
+		Offers: `{"resources":{}}`, Replies: map[string]string{"resources/list": `{"resources":[]}`},
+		Errors: map[string]string{"resources/read": `{"code":-32603,"message":"odd"}`},
+	}
+	onStage(t, two(childtest.Script{Library: true}, odd), func(s *stage) {
 		s.wantParts(answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
 		s.wantReached("resources/read", 2)
 		s.wantReleased()
@@ -399,6 +412,11 @@ func TestExtensions(t *testing.T) {
 		s.wantParts(ask("rpc.discover", `{"uri":"book://0"}`), "No server behind this hub offers")
 		s.wantParts(ask(strings.Repeat("x", 256), `{"uri":"book://0"}`), "!no method has a name")
 		s.wantParts(ask(strings.Repeat("x", 257), `{"uri":"book://0"}`), "no method has a name of more than 256 bytes")
+		for _, want := range []string{"two two__echo allow ok", "two two__echo deny outside", "refuse request"} {
+			if got := s.decisions(); !slices.Contains(got, want) {
+				t.Errorf("%q is not among what was recorded: %q", want, got)
+			}
+		}
 		s.wantReleased()
 	})
 	onStage(t, oneChild(childtest.Script{Offers: chartsOf}), func(s *stage) {

@@ -169,7 +169,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 		case !tool.Made && o.SameDefinition(tool.Tool):
 			return nil
 		default:
-			s.Log.Info().Str("child", tool.Child).Str("tool", tool.OwnName).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
+			s.Log.Info().Str("child", tool.Child).Str("tool", tool.OwnName).Msg("the tool is defined otherwise than it was listed; the call is judged again")
 			t.tool, t.fromRunningChild = offering.Tool{Tool: o, Conf: tool.Conf}, true
 			return scanAgainError{&failure.ChangedToolError{Server: o.Child, Tool: o.OwnName}}
 		}

@@ -1,13 +1,11 @@
 package httpfront
 
 import (
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/principal"
 )
 
@@ -88,34 +86,6 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		}
 		for _, session := range []*FrontSession{a1, a2, a3, a5, b1, b2, b3} {
 			session.closeSession()
-		}
-	})
-}
-
-// A session that is idle makes room at once for a principal that has less, until both have as many.
-func TestIdleSessionsYield(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		two := []admission.Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}
-		w, _, _ := bubbleWeb(t, newFakeHub(), FrontOptions{Sessions: 8, Tokens: two, Principal: quota.Limits{Sessions: 8}})
-		greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
-		var first *webClient
-		for i := range 8 {
-			if c := w.initialize(`{}`, greedy...).initialized(); i == 0 {
-				first = c
-			}
-		}
-		for range 4 {
-			w.initialize(`{}`, modest...).initialized()
-		}
-		hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
-		for _, who := range [][]string{greedy, modest} {
-			if r := w.do("POST", hello, who...); r.StatusCode != http.StatusServiceUnavailable {
-				t.Errorf("a ninth session: %d", r.StatusCode)
-			}
-		}
-		if r := first.request("ping", `{}`); r.StatusCode != http.StatusNotFound {
-			t.Errorf("the session that was idle longest: %d", r.StatusCode)
 		}
 	})
 }

@@ -29,7 +29,7 @@ var (
 	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare), or has another root folder")
 	errNoHub     = errors.New("it is no hub")
 	errRights    = errors.New("this process has other rights than the hub: its user, groups or capabilities are others")
-	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it anew")
+	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it again")
 )
 
 // procReader is what the test reads of processes; a test of the test has others.

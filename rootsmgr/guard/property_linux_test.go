@@ -1,8 +1,6 @@
 package guard_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path"
 	"strconv"
@@ -110,8 +108,8 @@ func (k *kernelTree) compare(rt *rapid.T) (o outcome) {
 	if allowed {
 		o.allowed++
 	}
-	physical, ok1 := k.open(rt, spelled)
-	cleaned, ok2 := k.open(rt, path.Clean(spelled))
+	physical, ok1 := rootstest.KernelOpen(rt, spelled)
+	cleaned, ok2 := rootstest.KernelOpen(rt, path.Clean(spelled))
 	for _, at := range []struct {
 		path   string
 		opened bool
@@ -151,26 +149,6 @@ func (k *kernelTree) compare(rt *rapid.T) (o outcome) {
 	return o
 }
 
-// open returns the place at which the kernel finds name; false if it does not exist.
-func (k *kernelTree) open(rt *rapid.T, name string) (string, bool) {
-	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
-			rt.Fatalf("open %q: %v", name, err)
-		}
-		return "", false
-	}
-	defer unix.Close(fd)
-	return where(rt, fd), true
-}
-
-func where(rt *rapid.T, fd int) string {
-	var buf [4096]byte
-	n, err := unix.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd), buf[:])
-	mustMake(rt, err)
-	return string(buf[:n])
-}
-
 // create makes a file that does not exist, sees where it came to be, and
 // removes it.
 func (k *kernelTree) create(rt *rapid.T, name string, allowed bool, place guard.Place) int64 {
@@ -182,7 +160,7 @@ func (k *kernelTree) create(rt *rapid.T, name string, allowed bool, place guard.
 	if err != nil {
 		return 0 // a directory on the way is missing, or it ends in a slash
 	}
-	at := where(rt, fd)
+	at := rootstest.KernelPath(rt, fd)
 	unix.Close(fd)
 	mustMake(rt, os.Remove(at))
 	if allowed && !k.inside(at) {

@@ -100,7 +100,7 @@ func (r *Report) reportChainless(dir string, err error) (*Report, error) {
 		return nil, err
 	}
 	r.Logs = len(files)
-	text := "it is missing: without it nothing shows that no log was removed, cut off or made anew"
+	text := "it is missing: without it nothing shows that no log was removed, cut off or made again"
 	r.Problems = append([]Problem{{audit.ChainName, 0, text}}, r.Problems...)
 	return r, nil
 }

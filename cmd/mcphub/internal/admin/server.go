@@ -250,7 +250,7 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveRestart(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("server")
 	if name == "" {
-		writeAnswer(w, http.StatusBadRequest, outcome{Error: "server names the one to start anew"})
+		writeAnswer(w, http.StatusBadRequest, outcome{Error: "server names the one to start again"})
 		return
 	}
 	done, err := s.cfg.Restart(r.Context(), name)

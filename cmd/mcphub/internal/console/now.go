@@ -142,7 +142,7 @@ func (s *Server) configurationPage(r *http.Request) page {
 }
 
 // errLooks is what a person is told if a page may answer and allow nothing.
-var errLooks = errors.New("this page was loaded anew, so it only shows; end the console and start it again to answer and to allow on it")
+var errLooks = errors.New("this page was loaded again, so it only shows; end the console and start it again to answer and to allow on it")
 
 // questionsData is what the view of questions shows.
 type questionsData struct {

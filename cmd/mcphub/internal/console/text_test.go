@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,8 @@ var hostile = []string{
 	"<input name=session value=x>", `"></button><button formaction=//evil.example>`, "`", "]]>", "plain", "ümläut", "日本",
 }
 
-// A thousand texts of them stand in every place that a server, a client, a file or a hub fills, and no page has one
-// character of markup more for it.
+// Each of them, and texts of several, stand in every place that a server, a client, a file or a hub fills, and no page has one
+// character of markup more for it. MCPHUB_LONG_CASES says how many texts of several.
 func TestForeignTextIsInert(t *testing.T) {
 	t.Parallel()
 	random := seeds.Rand(t)
@@ -32,17 +33,16 @@ func TestForeignTextIsInert(t *testing.T) {
 	s := testServer(fakes("plain", empty))
 	session := begin(t, s)
 	plain := shape(t, s, session, "plain")
-	texts := 1000
-	if raceDetector {
-		texts = 100
-	}
-	for i := range texts {
+	texts := slices.Clone(hostile)
+	for range seeds.Cases(t, 100) {
 		var b strings.Builder
-		for range 1 + random.IntN(4) {
+		for range 2 + random.IntN(3) {
 			b.WriteString(hostile[random.IntN(len(hostile))])
 		}
-		text := b.String()
-		if i%50 == 0 { // each opens a log
+		texts = append(texts, b.String())
+	}
+	for i, text := range texts {
+		if i%10 == 0 { // each opens a log
 			recordHostile(t, t.TempDir(), text)
 		}
 		s.cfg = fakes(text, empty)

@@ -76,7 +76,7 @@ func (e *examination) examineRegistered(c *clients.Profile, out *InstalledClient
 	switch info, err := os.Stat(program); {
 	case !filepath.IsAbs(program): // looked up by the client, in a PATH of its own
 	case err != nil:
-		report(sevError, fmt.Sprintf("it starts the hub as %s, and nothing is there", program), "register the hub anew", e.reinstallCommand(c))
+		report(sevError, fmt.Sprintf("it starts the hub as %s, and nothing is there", program), "register the hub again", e.reinstallCommand(c))
 		return
 	default:
 		own, err := os.Stat(e.Own.Command)
@@ -90,7 +90,7 @@ func (e *examination) examineRegistered(c *clients.Profile, out *InstalledClient
 			file, named = out.Program[i+1], true
 		}
 		if _, err := os.Stat(file); named && filepath.IsAbs(file) && err != nil {
-			report(sevError, fmt.Sprintf("it has the hub read %s, and there is no such file", file), "register the hub anew", e.reinstallCommand(c))
+			report(sevError, fmt.Sprintf("it has the hub read %s, and there is no such file", file), "register the hub again", e.reinstallCommand(c))
 			return
 		}
 	}

@@ -140,7 +140,7 @@ func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	if err == nil {
 		return
 	}
-	f := Finding{Group: System, Severity: sevError, Text: printable.Clean(err.Error()), Cure: "mend the file of the secrets, or set them anew"}
+	f := Finding{Group: System, Severity: sevError, Text: printable.Clean(err.Error()), Cure: "mend the file of the secrets, or set them again"}
 	if text, cure, cut := strings.Cut(f.Text, "; "); cut {
 		f.Text, f.Cure = text, cure
 	}
@@ -277,7 +277,7 @@ func (e *examination) findHubs() (answers []admin.Report) {
 	for _, h := range all {
 		r, err := h.Status(e.ctx)
 		if err != nil {
-			e.report.addFinding(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
+			e.report.addFinding(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and restart its client"})
 			continue
 		}
 		answers = append(answers, r)
@@ -296,9 +296,9 @@ func (e *examination) examineHubs() {
 		report := func(severity, text, cure, command string) {
 			e.report.addFinding(Finding{Group: Hubs, Subject: fmt.Sprint(r.PID), Severity: severity, Text: who + " " + printable.Clean(text), Cure: cure, Command: command})
 		}
-		restart := "start its client anew"
+		restart := "restart its client"
 		if len(r.Sessions) > 0 && r.Sessions[0].Client != "" {
-			restart = "start its client anew: " + printable.Clean(r.Sessions[0].Client)
+			restart = "restart its client: " + printable.Clean(r.Sessions[0].Client)
 		}
 		if r.Version != e.Source.Version {
 			report(sevWarning, fmt.Sprintf("is version %s, and this is %s", r.Version, e.Source.Version), restart, "")

@@ -56,14 +56,19 @@ func (c *call) openDir(arg string) (*os.Root, place, error) {
 	if err != nil {
 		return nil, p, err
 	}
+	root, err := p.openDir()
+	return root, p, err
+}
+
+// openDir opens the directory at a place.
+func (p place) openDir() (*os.Root, error) {
 	if p.info == nil {
-		return nil, p, fs.ErrNotExist
+		return nil, fs.ErrNotExist
 	}
 	if !p.info.IsDir() {
-		return nil, p, errors.New("it is not a directory")
+		return nil, errors.New("it is not a directory")
 	}
-	root, err := p.root.OpenRoot(p.rel)
-	return root, p, err
+	return p.root.OpenRoot(p.rel)
 }
 
 // listEntries lists dir, sorted by name, and whether names were left out. Each is

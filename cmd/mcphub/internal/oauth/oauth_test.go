@@ -175,9 +175,6 @@ func TestFaults(t *testing.T) {
 			s.Resources = func(m map[string]any) { m["resource"] = "https://bank.example/mcp" }
 		}, oauth.Settings{}, "is that of another one"},
 		{"a resource beside", func(s *oauthtest.Server) { s.Resources = func(m map[string]any) { m["resource"] = s.Resource + "2" } }, oauth.Settings{}, "is that of another one"},
-		{"no PKCE", func(s *oauthtest.Server) {
-			s.Metadata = func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }
-		}, oauth.Settings{}, "PKCE"},
 		{"a page that is a program", func(s *oauthtest.Server) {
 			s.Metadata = func(m map[string]any) { m["authorization_endpoint"] = "calc:1" }
 		}, oauth.Settings{}, "authorization_endpoint"},
@@ -206,13 +203,6 @@ func TestFaults(t *testing.T) {
 			}
 		}, oauth.Settings{Document: document}, ""},
 		{"a document for all, not supported", func(*oauthtest.Server) {}, oauth.Settings{Document: document}, ""}, // it registers itself
-		{"another type of token", func(s *oauthtest.Server) {
-			s.Token = func(w http.ResponseWriter, _ url.Values) bool {
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = w.Write([]byte(`{"access_token":"c4n4ry","token_type":"DPoP"}`))
-				return true
-			}
-		}, oauth.Settings{}, `"token_type" of the answer is DPoP`},
 		{"an answer that is none", func(s *oauthtest.Server) {
 			s.Token = func(w http.ResponseWriter, _ url.Values) bool {
 				http.Error(w, "c4n4ry", http.StatusInternalServerError)

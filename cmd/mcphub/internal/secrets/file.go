@@ -80,7 +80,7 @@ func (s *Store) readFile() (map[string]string, error) {
 	}
 	key, _, err := s.readKey()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets anew (copies of clients' files can then no longer be read)", s.secretsFile(), s.identityFile(), s.secretsFile())
+		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets again (copies of clients' files can then no longer be read)", s.secretsFile(), s.identityFile(), s.secretsFile())
 	}
 	if err != nil {
 		return nil, err

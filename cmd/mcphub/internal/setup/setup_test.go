@@ -22,6 +22,17 @@ func file(t *testing.T, text string) *config.File {
 	return f
 }
 
+// serversOf returns the settings of a hub with the servers of a file.
+func serversOf(t *testing.T, f *config.File) (cfg hub.Config) {
+	t.Helper()
+	for i := range f.Servers {
+		if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cfg
+}
+
 // A version that an entry names is the one that is proposed, and says the era.
 func TestProtocolOfAnEntry(t *testing.T) {
 	t.Parallel()
@@ -31,12 +42,7 @@ func TestProtocolOfAnEntry(t *testing.T) {
 		"legacy":  {"command": "x", "protocol": "2025-03-26"},
 		"modern":  {"command": "x", "protocol": "2026-07-28"},
 		"builtin": {"builtin": "files", "protocol": "2025-06-18"}}}`)
-	var cfg hub.Config
-	for i := range f.Servers {
-		if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cfg := serversOf(t, f)
 	type pin struct {
 		protocol string
 		era      spec.Era
@@ -65,12 +71,7 @@ func TestTimeouts(t *testing.T) {
 		"for-ever": {"command": "x", "share": "all", "timeout": {"idle": "0"}},
 		"own-idle": {"command": "x", "timeout": {"idle": "1h", "start": "5s", "call": "7s", "stop": "1s"}},
 		"off":      {"command": "x", "disabled": true}}, "limits": {"frame": "1MiB"}, "roots": {"timeout": "5s"}}`)
-	var cfg hub.Config
-	for i := range f.Servers {
-		if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cfg := serversOf(t, f)
 	idle := map[string]time.Duration{"own": 0, "all": 15 * time.Minute, "roots": 15 * time.Minute, "for-ever": 0, "own-idle": time.Hour}
 	specs := map[string]spec.Spec{}
 	for _, c := range cfg.Children {
@@ -102,12 +103,7 @@ func TestPrefixes(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[string]string{"": "git_hub_io__", `, "names": {"max": 65}`: "git.hub.io__"} {
 		f := file(t, `{"mcpServers": {"git.hub.io": {"command": "x"}, "own": {"command": "x", "prefix": "a.b."}}`+most+`}`)
-		var cfg hub.Config
-		for i := range f.Servers {
-			if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
-				t.Fatal(err)
-			}
-		}
+		cfg := serversOf(t, f)
 		if len(cfg.Children) != 2 || cfg.Children[0].Prefix != want || cfg.Children[1].Prefix != "a.b." {
 			t.Errorf("names%s: %+v", most, cfg.Children)
 		}

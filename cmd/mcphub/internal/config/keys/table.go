@@ -244,7 +244,7 @@ var Entry = objectOf(
 		{Name: "write", Guard: true, Spec: listOf(placeValue()), Text: "Paths that it may read and write beside the boundary."},
 		{Name: "network", Guard: true, Def: `"on"`, Spec: &Spec{Kind: KindPorts, Choices: []string{"on", "off"}, Elem: wholeNumber(1, 65535), Min: 1}, Text: "`off`, or the TCP ports that it may use; UDP is not held to ports."},
 		{Name: "sockets", Guard: true, Note: "off, but for browsers", Spec: choiceOf("on", "off"), Text: "Unix sockets. `on`: it can reach D-Bus, docker and ssh-agent, and through them everything."},
-		{Name: "widen", Note: "restart, but for servers that are known to keep state: refuse", Spec: choiceOf("restart", "refuse"), Text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
+		{Name: "widen", Note: "restart, but for servers that are known to keep state: refuse", Spec: choiceOf("restart", "refuse"), Text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started again, or stays as it is."},
 	}}},
 	Key{Name: "limits", Guard: true, Text: "What all its processes together may take, and how many calls it gets. Beyond `memory` or `processes` the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guardingObject(append([]Key{
 		{Name: "memory", Note: "half of the machine's or none: see [servers.md](servers.md#limits)", Spec: sizeSpan(1<<20, 0), Text: "Memory, such as `1GiB`."},
