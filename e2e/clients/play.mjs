@@ -1,7 +1,8 @@
 // An official TypeScript SDK client, of v1 or of v2, does once whatever a client and the fixture can do with each other.
 //
-// in:  {"sdk": "v1" | "v2", "mode": "legacy" | "auto" | {"pin": version}, "command", "args", "env", "cwd" | "url", "headers", "prefix", "roots", "inside"}
-// out: {"version", "texts": {step: text}, "progress": [number], "asked": {method: count}, "changed": [what]}
+// in:  {"sdk": "v1" | "v2", "mode": "legacy" | "auto" | {"pin": version}, "command", "args", "env", "cwd" | "url", "headers", "prefix", "roots", "inside",
+//       "lists": true to list the tools and do nothing else}
+// out: {"version", "texts": {step: text}, "progress": [number], "asked": {method: count}, "changed": [what], "tools": [name] with "lists"}
 //
 // v1 knows the handshake alone; mode is for v2. prefix is before the name of each tool; inside is a file that may be touched.
 import { text } from 'node:stream/consumers';
@@ -86,6 +87,12 @@ async function v2() {
 const { client, transport, call, follow, version } = await { v1, v2 }[scenario.sdk]();
 await client.connect(transport);
 report.version = version(transport);
+if (scenario.lists) {
+  const { tools } = await client.listTools();
+  await client.close();
+  process.stdout.write(`${JSON.stringify({ ...report, tools: tools.map(({ name }) => name) })}\n`);
+  process.exit();
+}
 
 async function tool(name, args = {}, options = {}) {
   const { content, isError } = await call({ name, arguments: args }, options);
