@@ -40,17 +40,20 @@ func (w *web) modern(secret string, roots ...string) *modernWeb {
 
 // frame returns a request with its metadata; params is an object.
 func (c *modernWeb) frame(method, params string) string {
-	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, c.caps)
-	inner := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(params), "{"), "}"))
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids.Add(1), method, modernParams(params, c.caps))
+}
+
+// modernParams adds the metadata of a request to its params, an object.
+func modernParams(params, caps string) string {
+	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, caps)
 	if old := jsonrpc.Get([]byte(params), "_meta"); old != nil {
-		params = strings.Replace(params, string(old), "{"+meta+","+string(old[1:]), 1)
-	} else {
-		if inner != "" {
-			inner += ","
-		}
-		params = "{" + inner + `"_meta":{` + meta + `}}`
+		return strings.Replace(params, string(old), "{"+meta+","+string(old[1:]), 1)
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids.Add(1), method, params)
+	inner := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(params), "{"), "}"))
+	if inner != "" {
+		inner += ","
+	}
+	return "{" + inner + `"_meta":{` + meta + `}}`
 }
 
 // headersOf returns the headers that mirror a frame.
