@@ -153,30 +153,6 @@ func codeOf(m *jsonrpc.Message) int64 {
 	return jsonrpc.ParseError(m.Error).Code
 }
 
-func TestModernHTTPNeedsNoSession(t *testing.T) {
-	h := newPlayedHub(t, scripted("kid", childtest.Script{}))
-	w := serveWeb(t, h, HTTPOptions{})
-	c := w.modern("")
-	for _, header := range [][]string{nil, {headerSession, "made-up"}} {
-		r := c.once("server/discover", `{}`, header...)
-		m, status := c.outcome(r, nil)
-		if status != 200 || !strings.Contains(string(jsonrpc.Get(m.Result, "supportedVersions")), "2026-07-28") || r.Header.Get(headerSession) != "" {
-			t.Fatalf("discover: %d %s %s %v", status, m.Result, m.Error, r.Header)
-		}
-		list, _ := c.outcome(c.once("tools/list", `{}`, header...), nil)
-		if !strings.Contains(string(list.Result), `"kid__echo"`) || !strings.Contains(string(list.Result), `"ttlMs"`) {
-			t.Fatalf("%s %s", list.Result, list.Error)
-		}
-		got, _ := c.outcome(c.once("tools/call", toolCall("kid__echo", `{"n":12345678901234567890}`), header...), nil)
-		if !strings.Contains(string(got.Result), `"n":12345678901234567890`) || !strings.Contains(string(got.Result), `"resultType":"complete"`) {
-			t.Fatalf("%s %s", got.Result, got.Error)
-		}
-	}
-	if n := len(h.Status().Sessions); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
-}
-
 // TestModernHTTPHeadersAreChecked: what is refused for its headers never reaches
 // the child; the same request with headers that fit does.
 func TestModernHTTPHeadersAreChecked(t *testing.T) {
