@@ -68,7 +68,7 @@ func allocations(t *testing.T, watch *telemetry.Telemetry) (plain, judged float6
 			}
 		}
 		call(200)
-		const series, calls = 5, 1000
+		const series, calls = 5, 300
 		least := math.Inf(1) // what the hub does beside the calls can only add
 		for range series {
 			var before, after runtime.MemStats

@@ -12,22 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/e2e/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
-
-// serveWebInMemory is serveWeb for the time of a test's own.
-func serveWebInMemory(t testing.TB, h *Hub, o HTTPOptions) *web {
-	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
-	o.Hosts = append(o.Hosts, "127.0.0.1")
-	m := fronttest.NewMemory()
-	c, _ := fronttest.Run(t, &http.Transport{DialContext: m.Dial, DisableKeepAlives: true}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, m, o) })
-	return &web{t, "http://127.0.0.1/mcp", c}
-}
 
 // A modernWay is a client of the modern era on one of its transports. once says
 // that each of its requests stands alone, and so does what is allowed for it.
@@ -52,7 +41,7 @@ func modernWays(t *testing.T, caps string, test func(t *testing.T, a *askedHub, 
 	})
 	t.Run("http", func(t *testing.T) {
 		approving(t, nil, func(a *askedHub) {
-			w := serveWebInMemory(a.T, a.h, HTTPOptions{Tokens: []Token{{Name: "me", Secret: "mine"}, {Name: "you", Secret: "yours"}}})
+			w, _, _ := bubbleWeb(a.T, a.h, HTTPOptions{Tokens: []Token{{Name: "me", Secret: "mine"}, {Name: "you", Secret: "yours"}}})
 			test(a.T, a, a.overHTTP(w, caps, "mine"))
 		}, change...)
 	})

@@ -160,6 +160,13 @@ func testConfig(t testing.TB, specs ...spec.Spec) Config {
 // runHub runs a Hub for the length of a test.
 func runHub(t testing.TB, cfg Config) *Hub {
 	t.Helper()
+	h, _ := startHub(t, cfg)
+	return h
+}
+
+// startHub runs a Hub until end is called, at the latest at the end of the test.
+func startHub(t testing.TB, cfg Config) (h *Hub, end func()) {
+	t.Helper()
 	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -167,17 +174,26 @@ func runHub(t testing.TB, cfg Config) *Hub {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- h.Run(ctx) }()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return h
+	t.Cleanup(end)
+	return h, end
 }
 
 // connect opens a session with h; the handshake is the test's.
 func connect(t testing.TB, h *Hub, dirs ...string) *testClient {
+	t.Helper()
+	c := openIn(t, h, Surroundings{})
+	c.setRoots(dirs...)
+	return c
+}
+
+// openIn opens a session over stdio in some surroundings, of a client without roots.
+func openIn(t testing.TB, h *Hub, in Surroundings) *testClient {
 	t.Helper()
 	toHub, fromClient, err := os.Pipe()
 	if err != nil {
@@ -188,17 +204,23 @@ func connect(t testing.TB, h *Hub, dirs ...string) *testClient {
 		t.Fatal(err)
 	}
 	c := &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
-	c.setRoots(dirs...)
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.ConnOptions{})
+	c.join(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, in) })
+	return c
+}
+
+// join runs both ends of the client's session until leave is called, at the latest at the end of the test. serve is the hub's end.
+func (c *testClient) join(serve func()) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) })
+	wg.Go(serve)
 	wg.Go(func() { _ = c.conn.Run(ctx) })
-	t.Cleanup(func() {
+	leave = sync.OnceFunc(func() {
 		cancel()
 		wg.Wait()
 	})
-	return c
+	c.t.Cleanup(leave)
+	return leave
 }
 
 func scripted(name string, s childtest.Script) spec.Spec {

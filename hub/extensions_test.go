@@ -357,32 +357,6 @@ func TestExtensionsOfALazyChild(t *testing.T) {
 	})
 }
 
-// TestResultsOfAnExtensionsOwnType: what the hub does not know of the type of a
-// result passes with an unknown method; what it knows keeps its meaning.
-func TestResultsOfAnExtensionsOwnType(t *testing.T) {
-	own := `{"resultType":"com.example/partial","n":12345678901234567890}`
-	child := func(era string) spec.Spec {
-		return played("kid", spec.ShareSession, childtest.Script{Era: era, Offers: skills, Replies: map[string]string{
-			"skills/own": own, "skills/input": `{"resultType":"input_required","inputRequests":{},"requestState":"s"}`, "skills/task": `{"resultType":"task","taskId":"t"}`,
-		}})
-	}
-	for _, era := range []string{"", "modern"} {
-		play(t, []spec.Spec{child(era)}, func(t *testing.T, h *Hub, _ *stage) {
-			c, _ := enterModern(t, h, `{}`)
-			c.raw("tools/list", `{}`)
-			if got := c.raw("skills/own", `{}`); !strings.HasPrefix(got, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mcphub","version":"test"}},`+own[1:len(own)-1]) {
-				t.Errorf("%q: %s", era, got)
-			}
-			for _, method := range []string{"skills/input", "skills/task"} {
-				resp := c.once(method, `{}`)
-				if kind, _ := jsonrpc.String(jsonrpc.Get(resp.Result, "resultType")); resp.Result != nil && kind != "complete" {
-					t.Errorf("%q, %s: %s", era, method, resp.Result)
-				}
-			}
-		})
-	}
-}
-
 // TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
 // shows its extensions. No one has listed anything.
 func TestDiscoverLearnsOverHTTP(t *testing.T) {

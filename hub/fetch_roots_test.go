@@ -291,11 +291,11 @@ func TestRootsInACallThatHasATurn(t *testing.T) {
 // Calls that bring roots and calls on which the child asks for them never get
 // the roots of one another.
 func TestRootsInACallTakeTurns(t *testing.T) {
-	for round := range 3 {
+	for round := range 2 {
 		w := serveWeb(t, newPlayedHub(t, lazyKid(t)), HTTPOptions{})
 		sets := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 		var wg sync.WaitGroup
-		for i := range 24 {
+		for i := range 12 {
 			wg.Go(func() {
 				dir := sets[i%len(sets)]
 				args, any := `{}`, true

@@ -261,8 +261,11 @@ func TestExecutionOfTools(t *testing.T) {
 	}
 }
 
+// A frontClient makes one request and returns its result; over HTTP with headers.
+type frontClient func(t *testing.T, method, params string, header ...string) []byte
+
 // everyFront asks a hub over stdio and over HTTP, as clients of both eras do.
-func everyFront(t *testing.T, h *Hub) map[string]func(t *testing.T, method, params string) []byte {
+func everyFront(t *testing.T, h *Hub) map[string]frontClient {
 	t.Helper()
 	old, modern := connect(t, h), connect(t, h)
 	old.raw("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
@@ -271,19 +274,20 @@ func everyFront(t *testing.T, h *Hub) map[string]func(t *testing.T, method, para
 	}
 	w := serveWeb(t, h, HTTPOptions{})
 	oldWeb, modernWeb := w.initialize(`{}`).initialized(), w.modern("")
-	return map[string]func(t *testing.T, method, params string) []byte{
-		"stdio, 2025-11-25": func(_ *testing.T, method, params string) []byte { return []byte(old.raw(method, params)) },
-		"stdio, 2026-07-28": func(_ *testing.T, method, params string) []byte {
-			return []byte(modern.raw(method, with(params, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`)))
+	return map[string]frontClient{
+		"stdio, 2025-11-25": func(_ *testing.T, method, params string, _ ...string) []byte { return []byte(old.raw(method, params)) },
+		"stdio, 2026-07-28": func(_ *testing.T, method, params string, _ ...string) []byte {
+			return []byte(modern.raw(method, modernParams(params, `{}`)))
 		},
-		"HTTP, 2025-11-25": func(t *testing.T, method, params string) []byte {
-			m := oldWeb.frames(oldWeb.request(method, params), nil)
+		"HTTP, 2025-11-25": func(t *testing.T, method, params string, header ...string) []byte {
+			m := oldWeb.frames(oldWeb.request(method, params, header...), nil)
 			if m == nil || m.Error != nil {
 				t.Fatalf("%s %s: %+v", method, params, m)
 			}
 			return m.Result
 		},
-		"HTTP, 2026-07-28": func(t *testing.T, method, params string) []byte {
+		"HTTP, 2026-07-28": func(t *testing.T, method, params string, header ...string) []byte {
+			modernWeb.header = header
 			m := modernWeb.request(method, params, nil)
 			if m.Error != nil {
 				t.Fatalf("%s %s: %s", method, params, m.Error)

@@ -1,12 +1,9 @@
 package hub
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,42 +134,6 @@ func TestBatchIsBoundedLikeItsSession(t *testing.T) {
 	}
 }
 
-// rawStdio returns a client that says lines, and hears them.
-func rawStdio(t *testing.T, h *Hub) (say func(string), hear func() string) {
-	t.Helper()
-	toHub, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, fromHub, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) }()
-	t.Cleanup(func() {
-		_ = in.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		_ = out.Close()
-	})
-	heard := bufio.NewReader(out)
-	say = func(line string) {
-		if _, err := in.WriteString(line + "\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hear = func() string {
-		line, err := heard.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		return line
-	}
-	return say, hear
-}
-
 // TestBatchOverStdio is the same on one pair of streams.
 func TestBatchOverStdio(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
@@ -181,14 +142,14 @@ func TestBatchOverStdio(t *testing.T) {
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.RootEntry{{URI: root}}}
 	h := runHub(t, cfg)
 	for _, version := range []string{"2025-03-26", "2025-06-18"} {
-		say, line := rawStdio(t, h)
-		say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-		line()
-		say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		say(strings.ReplaceAll(mixed(filepath.Join(root, "in"), filepath.Join(outside, "out")), "\n", " "))
-		got := line()
+		w := dial(t, h)
+		w.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+		<-w.lines
+		w.send(initialized)
+		w.send(strings.ReplaceAll(mixed(filepath.Join(root, "in"), filepath.Join(outside, "out")), "\n", " "))
+		got := <-w.lines
 		for strings.Contains(got, `"method"`) && !strings.HasPrefix(got, "[") {
-			got = line() // a list has changed
+			got = <-w.lines // a list has changed
 		}
 		if version != "2025-03-26" {
 			if !strings.Contains(got, "-32600") {

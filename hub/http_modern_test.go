@@ -40,17 +40,20 @@ func (w *web) modern(secret string, roots ...string) *modernWeb {
 
 // frame returns a request with its metadata; params is an object.
 func (c *modernWeb) frame(method, params string) string {
-	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, c.caps)
-	inner := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(params), "{"), "}"))
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids.Add(1), method, modernParams(params, c.caps))
+}
+
+// modernParams adds the metadata of a request to its params, an object.
+func modernParams(params, caps string) string {
+	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, caps)
 	if old := jsonrpc.Get([]byte(params), "_meta"); old != nil {
-		params = strings.Replace(params, string(old), "{"+meta+","+string(old[1:]), 1)
-	} else {
-		if inner != "" {
-			inner += ","
-		}
-		params = "{" + inner + `"_meta":{` + meta + `}}`
+		return strings.Replace(params, string(old), "{"+meta+","+string(old[1:]), 1)
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids.Add(1), method, params)
+	inner := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(params), "{"), "}"))
+	if inner != "" {
+		inner += ","
+	}
+	return "{" + inner + `"_meta":{` + meta + `}}`
 }
 
 // headersOf returns the headers that mirror a frame.
@@ -148,30 +151,6 @@ func codeOf(m *jsonrpc.Message) int64 {
 		return 0
 	}
 	return jsonrpc.ParseError(m.Error).Code
-}
-
-func TestModernHTTPNeedsNoSession(t *testing.T) {
-	h := newPlayedHub(t, scripted("kid", childtest.Script{}))
-	w := serveWeb(t, h, HTTPOptions{})
-	c := w.modern("")
-	for _, header := range [][]string{nil, {headerSession, "made-up"}} {
-		r := c.once("server/discover", `{}`, header...)
-		m, status := c.outcome(r, nil)
-		if status != 200 || !strings.Contains(string(jsonrpc.Get(m.Result, "supportedVersions")), "2026-07-28") || r.Header.Get(headerSession) != "" {
-			t.Fatalf("discover: %d %s %s %v", status, m.Result, m.Error, r.Header)
-		}
-		list, _ := c.outcome(c.once("tools/list", `{}`, header...), nil)
-		if !strings.Contains(string(list.Result), `"kid__echo"`) || !strings.Contains(string(list.Result), `"ttlMs"`) {
-			t.Fatalf("%s %s", list.Result, list.Error)
-		}
-		got, _ := c.outcome(c.once("tools/call", toolCall("kid__echo", `{"n":12345678901234567890}`), header...), nil)
-		if !strings.Contains(string(got.Result), `"n":12345678901234567890`) || !strings.Contains(string(got.Result), `"resultType":"complete"`) {
-			t.Fatalf("%s %s", got.Result, got.Error)
-		}
-	}
-	if n := len(h.Status().Sessions); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
 }
 
 // TestModernHTTPHeadersAreChecked: what is refused for its headers never reaches

@@ -373,15 +373,7 @@ func (m *islands) enter(t trip) {
 	}
 	i.c.setRoots(i.roots...)
 	i.c.conn = jsonrpc.NewConn(teed{io.TeeReader(toClient, &eyes{m: m, i: i, what: "what the client gets"}), toClient}, fromClient, i.c, jsonrpc.ConnOptions{})
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = m.h.ServeStdio(context.Background(), toHub, fromHub, around) })
-	wg.Go(func() { _ = i.c.conn.Run(ctx) })
-	i.leave = sync.OnceFunc(func() {
-		cancel()
-		wg.Wait()
-	})
-	m.T.Cleanup(i.leave)
+	i.leave = i.c.join(func() { _ = m.h.ServeStdio(context.Background(), toHub, fromHub, around) })
 	i.c.handshake(`{"roots":{"listChanged":true},"elicitation":{}}`)
 	m.open[t.session] = i
 }

@@ -86,30 +86,6 @@ func TestRootsAreTheHubsToAnswer(t *testing.T) {
 	})
 }
 
-// What a client answers a task that asks for roots, too, is made what the hub serves.
-func TestRootsOfATask(t *testing.T) {
-	t.Parallel()
-	const served = `{"roots":[{"uri":"file:///in"}]}`
-	for answers, want := range map[string][2]string{
-		`{"q":{"action":"accept","content":{"roots":1.0}}}`: {},
-		`{}`: {}, `7`: {},
-		`{"q":{"action":"accept"},"r":{"roots":[]},"s":{"Roots":7}}`: {`{"q":{"action":"accept"},"r":` + served + `,"s":` + served + `}`, `{"q":{"action":"accept"}}`},
-	} {
-		if got := modern.AnswersRoots([]byte(answers)); got != (want[0] != "") {
-			t.Errorf("%s: there are roots in it: %t", answers, got)
-		}
-		if want[0] == "" {
-			continue
-		}
-		if got := modern.WithRoots([]byte(answers), []byte(served), true); string(got) != want[0] {
-			t.Errorf("%s: %s", answers, got)
-		}
-		if got := modern.WithRoots([]byte(answers), nil, false); string(got) != want[1] {
-			t.Errorf("%s, of a child that is served none: %s", answers, got)
-		}
-	}
-}
-
 // No question of the hub's own is answered without its requestState: what a rule escalates is asked, whatever the call brings.
 func TestNoApprovalWithoutAState(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}

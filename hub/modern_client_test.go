@@ -69,15 +69,11 @@ func enterModern(t *testing.T, h *Hub, caps string, dirs ...string) (c *modernCl
 	}
 	c.setRoots(dirs...)
 	c.conn = jsonrpc.NewConn(toClient, &tap{WriteCloser: fromClient, who: spectest.Client, talk: talk}, c, jsonrpc.ConnOptions{})
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	gone := c.join(func() {
 		_ = h.ServeStdio(context.Background(), toHub, &tap{WriteCloser: fromHub, who: spectest.Server, talk: talk}, Surroundings{})
 	})
-	wg.Go(func() { _ = c.conn.Run(ctx) })
 	leave = sync.OnceFunc(func() {
-		cancel()
-		wg.Wait()
+		gone()
 		for _, fault := range talk.Faults(spectest.Server) {
 			t.Errorf("against the specification: %s", fault)
 		}

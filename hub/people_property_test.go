@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -54,32 +53,6 @@ func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	t.Helper()
 	return openIn(t, h, Surroundings{Impersonate: &Impersonation{Principal: who}})
-}
-
-// openIn opens a session over stdio in some surroundings.
-func openIn(t testing.TB, h *Hub, in Surroundings) *testClient {
-	t.Helper()
-	toHub, fromClient, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	toClient, fromHub, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
-	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.ConnOptions{})
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_ = h.ServeStdio(context.Background(), toHub, fromHub, in)
-	})
-	wg.Go(func() { _ = c.conn.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		wg.Wait()
-	})
-	return c
 }
 
 // newCrowd starts them.

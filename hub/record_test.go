@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -238,45 +237,6 @@ func TestArgumentsAreRecordedWhereAskedFor(t *testing.T) {
 		if strings.Contains(string(d.Raw), "hunter2") || !strings.Contains(string(d.Arguments), redact.Mark) {
 			t.Errorf("%s", d.Raw)
 		}
-	}
-}
-
-// Many calls that come together are written with few writes, and all of them
-// before they are sent: the child answers only what is in the file.
-func TestTheFastPathWritesFirst(t *testing.T) {
-	r := newRecorded(t, Audit{Required: true})
-	var wg sync.WaitGroup
-	for range 64 {
-		wg.Go(func() {
-			for range 20 {
-				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(toolCall("kid__echo", `{"text":"x"}`)))
-				if err != nil || resp.Err() != nil {
-					t.Error(err, resp.Err())
-					return
-				}
-				resp.Release()
-			}
-		})
-	}
-	wg.Wait()
-	b, err := os.ReadFile(filepath.Join(r.dir, r.hub.Status().Audit.Log+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(b), `"request":`); n != 64*20 {
-		t.Errorf("%d decisions of 1280 are in the file when all answers are", n)
-	}
-	if !strings.Contains(string(b), `"calls":[`) {
-		t.Error("no calls share a line")
-	}
-	n := 0
-	for _, d := range r.decisions(t) {
-		if d.Outcome != nil && d.Outcome.Result == audit.ResultOK {
-			n++
-		}
-	}
-	if n != 64*20 {
-		t.Errorf("%d outcomes", n)
 	}
 }
 

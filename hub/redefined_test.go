@@ -2,7 +2,6 @@ package hub
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -32,27 +31,14 @@ func (r *rug) run(do func(c *testClient)) string {
 	cfg := r.config(r.spec)
 	cfg.Log = zerolog.New(log)
 	cfg.Audit.Recorder = audit.NewRecorder(audit.Options{Dir: r.dir}, nil)
-	if err := cfg.Audit.Recorder.Open(); err != nil {
-		r.t.Fatal(err)
-	}
-	h, err := New(cfg)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- h.Run(ctx) }()
-	go func() { done <- cfg.Audit.Recorder.Run(ctx) }()
+	stop := runRecorder(r.t, cfg.Audit.Recorder)
+	h, end := startHub(r.t, cfg)
 	c := connect(r.t, h)
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)
 	do(c)
-	cancel()
-	for range 2 {
-		if err := <-done; err != nil {
-			r.t.Error(err)
-		}
-	}
+	end()
+	stop()
 	return log.String()
 }
 
@@ -173,19 +159,10 @@ func TestRedefinedToolsAreTold(t *testing.T) {
 	r.define(strings.Replace(was, "reads", "something else again", 1), change)
 	cfg := r.config(r.spec)
 	cfg.Children[0].Exclude = []string{"echo"}
-	h, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.Run(ctx) }()
-	c := connect(t, h)
+	c := connect(t, runHub(t, cfg))
 	c.handshake(`{}`)
 	c.raw("tools/call", toolCall("kid__change", `{"name":"x"}`))
 	if got := shownRedefined(t, c); got != "" {
 		t.Errorf("told of a tool that is held back: %s", got)
 	}
-	cancel()
-	<-done
 }

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -80,22 +79,10 @@ func (p *past) client() (c *testClient, end func()) {
 
 func (p *past) clientWith(capabilities string, roots ...string) (c *testClient, end func()) {
 	p.t.Helper()
-	h, err := New(p.config(p.spec))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.Run(ctx) }()
+	h, end := startHub(p.t, p.config(p.spec))
 	c = connect(p.t, h, roots...)
 	c.handshake(capabilities)
-	return c, func() {
-		p.t.Helper()
-		cancel()
-		if err := <-done; err != nil {
-			p.t.Error(err)
-		}
-	}
+	return c, end
 }
 
 // announced reports whether list_changed came before the answer of a ping.
@@ -190,22 +177,6 @@ func TestListedForOtherCapabilities(t *testing.T) {
 	}
 	if got := c.state(t); got != "cold" {
 		t.Errorf("state %q once it was listed for such a client", got)
-	}
-}
-
-// TestListDoesNotWaitForAStuckChild has an eager child that never answers.
-func TestListDoesNotWaitForAStuckChild(t *testing.T) {
-	p := newPast(t, wideTool)
-	p.spec.Start = spec.StartEager
-	if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, end := p.client()
-	defer end()
-	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__echo"`) {
-		t.Error(list)
-	}
-	for c.state(t) != "starting" { // it comes, behind
 	}
 }
 
@@ -334,21 +305,10 @@ func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
 				if shown {
 					cfg.Limits.ListWait = bounds.Patience
 				}
-				h, err := New(cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithCancel(context.Background())
-				done := make(chan error, 1)
-				go func() { done <- h.Run(ctx) }()
+				h, end := startHub(t, cfg)
+				defer end()
 				c := connect(t, h, roots...)
-				said = c.handshake(caps)
-				list = c.raw("tools/list", `{}`)
-				cancel()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-				return said, list
+				return c.handshake(caps), c.raw("tools/list", `{}`)
 			}
 			p.define(wideTool)
 			if said, list := session(p.work, withRoots, true, hostile); strings.Contains(said, "Be kind.") || !strings.Contains(list, `"kid__echo"`) {
@@ -389,21 +349,8 @@ func TestAnIdleServerIsListedWithOtherRoots(t *testing.T) {
 	p.define(wideTool)
 	cfg := p.config(p.spec)
 	cfg.Launcher, cfg.Limits.ListWait = childtest.Pipes{}, time.Second
-	h, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}()
 	first, second := t.TempDir(), t.TempDir()
-	c := connect(t, h, first)
+	c := connect(t, runHub(t, cfg), first)
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	wants := func(name, when string) {
 		t.Helper()
@@ -421,10 +368,7 @@ func TestAnIdleServerIsListedWithOtherRoots(t *testing.T) {
 	stops()
 	moves := func(dir string) {
 		t.Helper()
-		c.setRoots(dir)
-		if err := c.conn.Notify(ctx, "notifications/roots/list_changed"); err != nil {
-			t.Fatal(err)
-		}
+		c.change(dir)
 		if !bounds.Within(bounds.Patience, func() bool { return strings.Contains(c.raw("tools/call", toolCall("get-roots", `{}`)), dir) }) {
 			t.Fatal("the roots do not change")
 		}

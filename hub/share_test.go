@@ -12,8 +12,6 @@ import (
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
-	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -65,34 +63,6 @@ func TestWhoSharesAProcess(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestRootSet reports what makes two root sets the same.
-func TestRootSet(t *testing.T) {
-	t.Parallel()
-	r := func(path, name string) guard.Root {
-		return guard.Root{URI: "file://" + path, Path: path, Name: name}
-	}
-	base := rootsmgr.RootSetID("", []guard.Root{r("/a", "x"), r("/b", "")})
-	if rootsmgr.RootSetID("", []guard.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
-		t.Error("what no child is told of makes a difference")
-	}
-	// Some clients repeat the directory's name, others give none: a child cannot tell.
-	if rootsmgr.RootSetID("", []guard.Root{r("/a", "x"), r("/b", "b")}) != base {
-		t.Error("a name that the directory has anyway makes a difference")
-	}
-	for what, other := range map[string]string{
-		"order":     rootsmgr.RootSetID("", []guard.Root{r("/b", ""), r("/a", "x")}),
-		"name":      rootsmgr.RootSetID("", []guard.Root{r("/a", "y"), r("/b", "")}),
-		"fewer":     rootsmgr.RootSetID("", []guard.Root{r("/a", "x")}),
-		"none":      rootsmgr.RootSetID("", nil),
-		"principal": rootsmgr.RootSetID("alice", []guard.Root{r("/a", "x"), r("/b", "")}),
-		"run on":    rootsmgr.RootSetID("", []guard.Root{r("/a", "xfile:///b"), r("", "")}),
-	} {
-		if other == base {
-			t.Errorf("%s makes no difference", what)
-		}
 	}
 }
 

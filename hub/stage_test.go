@@ -162,16 +162,7 @@ func enterFrom(t *testing.T, h *Hub, around Surroundings, dirs ...string) (c *te
 	c = &testClient{t: t, hub: h, raws: fromClient, notes: make(chan string, 1000), progress: make(chan string, 1000)}
 	c.setRoots(dirs...)
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.ConnOptions{})
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, around) })
-	wg.Go(func() { _ = c.conn.Run(ctx) })
-	leave = sync.OnceFunc(func() {
-		cancel()
-		wg.Wait()
-	})
-	t.Cleanup(leave)
-	return c, leave
+	return c, c.join(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, around) })
 }
 
 // change gives the client other roots and says so.

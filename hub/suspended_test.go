@@ -166,6 +166,10 @@ func TestAStateIsOfItsQuestionAlone(t *testing.T) {
 				t.Errorf("%s: %v", name, e)
 			}
 		}
+		foreign, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
+		if e := foreign.refused("tools/call", roots.retry(inside, given)); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "not given out for this request") {
+			t.Errorf("the roots of another client: %v", e)
+		}
 		if s.who("it") != nil {
 			t.Error("a refused call has reached the child")
 		}

@@ -155,7 +155,7 @@ func TestNoSessionIsShownWhatAnotherRootSays(t *testing.T) {
 		lives  = 20 // of hubs in a village
 		shares = 2  // of the villages, which run beside each other
 	)
-	villages := max(seeds.Cases(t, 80)/lives, shares)
+	villages := max(seeds.Cases(t, 40)/lives, shares)
 	for _, moves := range []bool{false, true} {
 		var mu sync.Mutex
 		var shown, foreign, lists, servers int

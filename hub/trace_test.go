@@ -97,42 +97,17 @@ type tracedClient func(t *testing.T, tool, arguments, meta string, header ...str
 
 // tracedClients returns the traced clients of both eras, over both fronts.
 func tracedClients(t *testing.T, h *Hub) map[string]tracedClient {
-	params := func(tool, arguments, meta string) string {
-		if meta == "" {
-			return `{"name":"` + tool + `","arguments":` + arguments + `}`
-		}
-		return `{"name":"` + tool + `","arguments":` + arguments + `,"_meta":{` + meta + `}}`
-	}
-	stdio := connect(t, h, t.TempDir())
-	stdio.handshake(`{"roots":{}}`)
-	modern, _ := enterModern(t, h, `{}`)
-	web := serveWeb(t, h, HTTPOptions{})
-	session := web.initialize(`{}`).initialized()
-	stateless := web.modern("")
-	result := func(t *testing.T, m *jsonrpc.Message) string {
-		if m.Result == nil {
-			t.Fatalf("%s", m.Error)
-		}
-		return string(m.Result)
-	}
-	return map[string]tracedClient{
-		"stdio, handshake": func(_ *testing.T, tool, arguments, meta string, _ ...string) string {
-			return stdio.raw("tools/call", params(tool, arguments, meta))
-		},
-		"stdio, 2026-07-28": func(_ *testing.T, tool, arguments, meta string, _ ...string) string {
-			if modern.extra = ""; meta != "" {
-				modern.extra = "," + meta
+	all := map[string]tracedClient{}
+	for front, ask := range everyFront(t, h) {
+		all[front] = func(t *testing.T, tool, arguments, meta string, header ...string) string {
+			params := toolCall(tool, arguments)
+			if meta != "" {
+				params = with(params, `"_meta":{`+meta+`}`)
 			}
-			return modern.raw("tools/call", params(tool, arguments, ""))
-		},
-		"http, handshake": func(t *testing.T, tool, arguments, meta string, header ...string) string {
-			return result(t, session.frames(session.request("tools/call", params(tool, arguments, meta), header...), nil))
-		},
-		"http, 2026-07-28": func(t *testing.T, tool, arguments, meta string, header ...string) string {
-			m, _ := stateless.outcome(stateless.once("tools/call", params(tool, arguments, meta), header...), nil)
-			return result(t, m)
-		},
+			return string(ask(t, "tools/call", params, header...))
+		}
 	}
+	return all
 }
 
 // carried returns the context that the child says it was sent.
@@ -149,7 +124,7 @@ func TestContextsArePassedOn(t *testing.T) {
 		h := newTestHub(t, scripted("kid", childtest.Script{Era: era}))
 		for name, call := range tracedClients(t, h) {
 			t.Run(name+" to "+era, func(t *testing.T) {
-				overHTTP := strings.HasPrefix(name, "http")
+				overHTTP := strings.HasPrefix(name, "HTTP")
 				// arguments without a path are fast; call-tool never is.
 				for _, way := range [][2]string{{"kid__echo", `{"a":1.0}`}, {"call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"a":1.0}}`}} {
 					check := func(want, meta string, header ...string) {

@@ -461,10 +461,13 @@ func TestResultsOfExtensions(t *testing.T) {
 		}
 		s.wantReleased()
 	})
-	onStage(t, oneChild(childtest.Script{Offers: chartsOf}), func(s *stage) {
-		s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))
-		if s.client.kept.Load() {
-			t.Error("a result without a type keeps it")
+	typed := map[string]string{"charts/task": `{"resultType":"task","taskId":"t"}`, "charts/input": `{"resultType":"input_required","requestState":"s"}`}
+	onStage(t, oneChild(childtest.Script{Offers: chartsOf, Replies: typed}), func(s *stage) {
+		for _, method := range []string{"charts/draw", "charts/task", "charts/input"} {
+			s.ServeExtension(s.Context(), request(t, method, `{}`))
+			if s.client.kept.Load() {
+				t.Errorf("the result of %s keeps its type", method)
+			}
 		}
 	})
 }
