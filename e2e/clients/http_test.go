@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -55,40 +54,6 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.secret)
 	return b.Transport.RoundTrip(r)
-}
-
-// TestHTTPRealServersByURL: real servers over both transports, behind the HTTP
-// front; server-everything asks for the roots by itself.
-func TestHTTPRealServersByURL(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	w := world.New(t)
-	servers := everythings(w, n)
-	servers["guessed"] = servers["sse"]
-	url := w.ServeHTTP(w.Config(servers))
-	var mu sync.Mutex
-	progress := map[string]int{}
-	s := dialGoSDK(t, url, &gosdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *gosdk.ProgressNotificationClientRequest) {
-		mu.Lock()
-		defer mu.Unlock()
-		progress[fmt.Sprint(r.Params.ProgressToken)]++
-	}}, w.Project)
-	for name := range servers {
-		if got, bad := world.CallGoSDK(t, s, name+"__echo", obj{"message": "through " + name}, nil); bad || !strings.Contains(got, "through "+name) {
-			t.Errorf("%s: %s", name, got)
-		}
-		if got, bad := world.CallGoSDK(t, s, name+"__trigger-long-running-operation", obj{"duration": 1, "steps": 4}, name); bad || !strings.Contains(got, "completed") {
-			t.Errorf("%s: %s", name, got)
-		}
-		if got, bad := world.CallGoSDK(t, s, name+"__get-roots-list", obj{}, nil); bad || !strings.Contains(got, ide.FileURI(w.Project)) {
-			t.Errorf("%s: %s", name, got)
-		}
-		mu.Lock()
-		if progress[name] == 0 {
-			t.Errorf("%s: no progress arrived", name)
-		}
-		mu.Unlock()
-	}
 }
 
 // TestHTTPPlaywrightByURL: its roots question comes inside the first call, on

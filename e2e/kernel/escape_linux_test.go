@@ -334,17 +334,17 @@ func casesOfAll(t testing.TB) []string {
 // Every case of the project's corpora goes to a server that opens, reads and writes all that it can find in it, in every
 // spelling. Held by the kernel it opens nothing but its roots and what docs/sandbox.md prints, and changes nothing outside. The
 // control is the same server free. MCPHUB_LONG_CASES says how many cases; few are drawn.
-func TestCorporaAtTheConfinedServer(t *testing.T) { testCorpora(t, openerEntry) }
+func TestCorporaAtTheConfinedServer(t *testing.T) { testCorpora(t, 200, openerEntry) }
 
 // The same goes to a server whose entry names paths: they open, and nothing else does.
-func TestCorporaAtAServerThatNames(t *testing.T) { testCorpora(t, namingEntry) }
+func TestCorporaAtAServerThatNames(t *testing.T) { testCorpora(t, 60, namingEntry) }
 
-func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
+func testCorpora(t *testing.T, few int, entry func(free bool) func(w *world.World) obj) {
 	t.Parallel()
 	texts := casesOfAll(t)
 	seeds.Rand(t).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	all := len(texts)
-	texts = texts[:min(all, world.LongCases(t, 200, 1_000_000))]
+	texts = texts[:min(all, world.LongCases(t, few, 1_000_000))]
 	came, least := verdicts{}, 0
 	for i, how := range ways {
 		free := how.free

@@ -230,44 +230,6 @@ func TestAHubWithoutAGuardianLeavesOrphans(t *testing.T) {
 	v.out.Wait()
 }
 
-// Sessions that are opened and closed leave nothing either, whatever their children have started.
-func TestManySessionsLeaveNothing(t *testing.T) {
-	adoptAll(t)
-	world.Hub(t)
-	n := world.LongCases(t, 8, 1000)
-	rounds := make(chan int, n)
-	for i := range n {
-		rounds <- i
-	}
-	close(rounds)
-	var slowest time.Duration
-	var mu sync.Mutex
-	var workers sync.WaitGroup
-	for range 4 {
-		workers.Go(func() {
-			w := world.New(t)
-			config := w.Config(obj{"rogue": w.Recorder("rogue", "-rogue")})
-			for range rounds {
-				s := w.Serve(config, ide.Folders(w.Project))
-				if _, err := s.Initialize(s.Context()); err != nil {
-					t.Error(err)
-				} else if _, err := s.Tool(s.Context(), "rogue__whoami", `{}`); err != nil {
-					t.Error(err)
-				}
-				e := s.End(world.StopBound)
-				mu.Lock()
-				slowest = max(slowest, e.Took)
-				mu.Unlock()
-			}
-		})
-	}
-	workers.Wait()
-	if found := world.Zombies(t, os.Getpid()); len(found) > 0 {
-		t.Errorf("zombies: %v", found)
-	}
-	t.Logf("%d sessions: none left, the slowest end took %v", n, slowest.Round(time.Millisecond))
-}
-
 // A process that is always someone else by the time one looks ends with its child too.
 func TestAHopperIsCaught(t *testing.T) {
 	t.Parallel()

@@ -19,15 +19,19 @@ import (
 func TestTheEndOfStdinEndsEverything(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	s := w.Serve(w.Config(obj{
+	children := obj{
 		"plain":  w.Recorder("plain"),
 		"deaf":   w.Recorder("deaf", "-ignore-term"),
 		"linger": w.Recorder("linger", "-linger"),
 		"parent": w.Recorder("parent", "-grandchild"),
 		"worst":  w.Recorder("worst", "-ignore-term", "-grandchild"),
-	}), ide.Folders(w.Project))
+	}
+	if runtime.GOOS == "linux" {
+		children["rogue"] = w.Recorder("rogue", "-rogue")
+	}
+	s := w.Serve(w.Config(children), ide.Folders(w.Project))
 	s.Handshake()
-	for _, child := range []string{"plain", "deaf", "linger", "parent", "worst"} {
+	for _, child := range world.Names(children) {
 		s.PIDOf(child)
 	}
 	before := world.Marked(t, s.Mark)

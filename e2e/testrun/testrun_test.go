@@ -101,13 +101,14 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 func TestProve(t *testing.T) {
 	t.Parallel()
 	const other = "\nfunc TestOther(t *testing.T) { t.Skip(\"another system\") }\n"
-	const tool = "\nfunc TestTool(t *testing.T) {\n\tt.Run(\"a.b (c)\", func(t *testing.T) { %s })\n}\nfunc TestBeside(t *testing.T) { t.Error(\"beside\") }\n"
+	const tool = "\nfunc TestTool(t *testing.T) {\n\tt.Run(\"a.b (c)\", func(t *testing.T) { %s })\n\tt.Run(\"a.b (c) too\", func(t *testing.T) { t.Error(\"beside\") })\n}\nfunc TestBeside(t *testing.T) { t.Error(\"beside\") }\n"
 	has, lacks := fmt.Sprintf(tool, ""), fmt.Sprintf(tool, "t.Skip(\"NOT PROVED HERE: needs x: apt-get install y\")")
 	for _, c := range []struct {
 		tests, lines, want string
 	}{
 		{passes + other + has, "m/p TestGood\nm/p TestTool/a.b_(c)\n", ""},
 		{passes + other + lacks, "m/p TestGood\nm/p TestTool/a.b_(c)\n", "\nFAIL  m/p TestTool/a.b_(c): NOT PROVED HERE: needs x: apt-get install y\n"},
+		{passes + other + strings.ReplaceAll(has, "a.b (c)", "a|b/c[0] (d)"), "m/p TestGood\nm/p TestTool/a|b/c[0]_(d)\n", ""},
 		{passes + other + has, "m/p TestGood\nm/p TestGone\n", "\nFAIL  m/p TestGone: did not pass\n"},
 		{passes + other + has, "m/p TestGood\nm/p TestOther\n", "\nFAIL  m/p TestOther: did not pass\n"},
 		{"no Go", "", ""},

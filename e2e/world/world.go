@@ -32,7 +32,6 @@ type World struct {
 	Outside string // secret.txt
 	Sibling string // the project's path plus "-secret": secret.txt
 
-	URL      string       // of its hub over HTTP, "" before there is one
 	Sessions atomic.Int64 // started so far
 
 	Runtime string // folder for the sockets of its hubs, with a short path
