@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -65,10 +64,10 @@ var settings = map[string][]string{
 	".local/share/mise": {".config/mise/config.toml", ".tool-versions"},
 }
 
-// searchedFolders returns the folders that the child finds programs in by their names, and
+// searchedFolders returns the folders of a PATH, in which a child finds programs by their names, and
 // the installations of which they are a part. What children write in is none of them, nor
 // what would be a reason to refuse.
-func (h Host) searchedFolders(env *program.Environment) (ways []way) {
+func (h Host) searchedFolders(path string) (ways []way) {
 	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
 	known := map[string]bool{}
@@ -83,8 +82,7 @@ func (h Host) searchedFolders(env *program.Environment) (ways []way) {
 		ways = append(ways, w)
 		return w, true
 	}
-	list, _ := env.Get("PATH")
-	for _, dir := range filepath.SplitList(list) {
+	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || underAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.isNarrow(dir) {
 			continue
 		}
