@@ -136,7 +136,7 @@ func (c *gitCopy) readFile(path string) (copied string) {
 		c.incomplete = c.incomplete || w.end != nil
 		return ""
 	}
-	judged := sandbox.FindOnce(o.h.looks, "git "+w.real, func() judgedConfig { return judgeConfig(w.real) })
+	judged := lookOnce(o.h, "git", w.real, judgeConfig)
 	secret := judged.secret
 	open := slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Access&sandbox.Read != 0 && sandbox.Contains(r.Path, w.real) })
 	switch {

@@ -86,6 +86,7 @@ func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
 	disk := h.disk
 	h.looks = looks
 	h.disk.IsDir = func(path string) bool { return looks.IsDir(path, disk.IsDir) }
+	h.disk.IsProgram = func(path string) bool { return lookOnce(h, "program", path, disk.IsProgram) }
 	real := func(path string) string {
 		if disk.ofSystem {
 			if real, ok := looks.Real(path); ok {
@@ -96,6 +97,11 @@ func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
 	}
 	h.disk.Real = func(path string) string { return looks.RealBy(path, real) }
 	return h
+}
+
+// lookOnce returns what look finds at a path. Those who share what a host has seen look once; what is a word for what they look for.
+func lookOnce[V any](h Host, what, path string, look func(path string) V) V {
+	return sandbox.FindOnce(h.looks, what+" "+path, func() V { return look(path) })
 }
 
 // WithBoundary returns the host with the boundary of a session.

@@ -18,7 +18,9 @@ var keptByUsers = []string{".local", ".config", ".cache", ".cargo"}
 
 // topOf returns the top folder of the installation that a file belongs to; "" where none
 // can be told.
-func (h Host) topOf(path string) string {
+func (h Host) topOf(path string) string { return lookOnce(h, "top", path, h.findTop) }
+
+func (h Host) findTop(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.isNarrow(before) {
 		return before + "/node_modules"
 	}

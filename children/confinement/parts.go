@@ -8,7 +8,6 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/program"
-	"mcphub/children/sandbox"
 	"mcphub/internal/commandline"
 )
 
@@ -95,7 +94,7 @@ func (h Host) programParts(child Child) (parts []part) {
 				}
 			}
 		}
-		from, words := "", h.interpreterWords(file)
+		from, words := "", lookOnce(h, "words", file, interpreterWords)
 		parts[i].interpreter = words
 		for _, word := range words {
 			switch {
@@ -135,11 +134,6 @@ func (h Host) lookUp(env *program.Environment, name string) string {
 		}
 	}
 	return ""
-}
-
-// interpreterWords works like the function of this name, once for a file.
-func (h Host) interpreterWords(path string) []string {
-	return sandbox.FindOnce(h.looks, "words "+path, func() []string { return interpreterWords(path) })
 }
 
 // interpreterWords returns the words of the first line of a script: #! and what follows.
