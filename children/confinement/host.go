@@ -21,6 +21,7 @@ type Host struct {
 	root    bool   // the hub runs as root
 	kernel  func() sandbox.Kernel
 
+	base     *baseLooks       // at what every program needs
 	memory   *memory          // of where names have led
 	owner    string           // the entry that names are used for; "": any
 	maker    string           // the entry that files are made for: what is allowed to it makes no other of it
@@ -68,7 +69,7 @@ func New(o Options) Host {
 	if h.disk = systemDisk(); o.Disk != nil {
 		h.disk = *o.Disk
 	}
-	h.memory, h.installs, h.others, h.made = newMemory(h.stateFolder()), installFolders(h.home), &others{}, &mades{}
+	h.base, h.memory, h.installs, h.others, h.made = &baseLooks{}, newMemory(h.stateFolder()), installFolders(h.home), &others{}, &mades{}
 	return h
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -161,9 +162,25 @@ func (o *opening) openCommon(env *program.Environment) {
 	o.rules, o.watched, o.closed = append(o.rules, all.rules...), append(o.watched, all.watched...), append(o.closed, all.closed...)
 }
 
+// baseLooks is what was seen a moment ago of what every program needs. It counts for ways through the system's places alone, in which no
+// server writes. A mutex guards it.
+type baseLooks struct {
+	mu   sync.Mutex
+	seen *sandbox.LstatCache
+}
+
+func (b *baseLooks) recentLooks() *sandbox.LstatCache {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen.InBurst() == nil {
+		b.seen = sandbox.NewLstatCache()
+	}
+	return b.seen
+}
+
 // openBase opens what every program needs, see [sandbox.Base].
 func (o *opening) openBase() {
-	git := append(gitFiles(o.h.home), o.h.git)
+	git, looks := append(gitFiles(o.h.home), o.h.git), o.h.base.recentLooks()
 	for _, base := range sandbox.Base() {
 		for _, path := range base.PathsIn(o.h.home) {
 			if slices.Contains(git, path) {
@@ -173,7 +190,11 @@ func (o *opening) openBase() {
 			if sandbox.IsFile(path, o.h.home) {
 				use = asFile
 			}
-			o.openOrClose(o.h.wayOf(path), base.Access, use, o.h.home != "" && sandbox.Contains(o.h.home, path))
+			w := wayIn(looks, path)
+			if !onlySystem(w.hops) {
+				w = o.h.wayOf(path)
+			}
+			o.openOrClose(w, base.Access, use, o.h.home != "" && sandbox.Contains(o.h.home, path))
 		}
 	}
 }

@@ -416,3 +416,27 @@ func TestCommonIsFollowedOnce(t *testing.T) {
 		}
 	}
 }
+
+// Of what every program needs, the system's places are looked at once for some time, and the user's by each.
+func TestUsersBaseIsLookedAtAgain(t *testing.T) {
+	h, at := smallHost(t, nil)
+	opened := func() (users, systems bool) {
+		o := opening{h: h.WithLookupCache()}
+		o.openBase()
+		users = slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Path == at(".local/bin") })
+		return users, slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return onlySystem([]string{r.Path}) })
+	}
+	if users, systems := opened(); users || !systems {
+		t.Fatalf("before it is there: %t, the system's %t", users, systems)
+	}
+	seen := h.base.recentLooks()
+	if err := os.MkdirAll(at(".local/bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if users, systems := opened(); !users || !systems {
+		t.Errorf("once it is there: %t, the system's %t", users, systems)
+	}
+	if h.base.recentLooks() != seen && seen.InBurst() != nil {
+		t.Error("the system's places are looked at again")
+	}
+}
