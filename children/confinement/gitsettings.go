@@ -136,14 +136,8 @@ func (c *gitCopy) readFile(path string) (copied string) {
 		c.incomplete = c.incomplete || w.end != nil
 		return ""
 	}
-	text, err := readConfig(w.real)
-	secret := gitconfig.WhySecret(text)
-	switch {
-	case err != nil:
-		secret = err.Error()
-	case sandbox.KeyFolder(w.real) != "" || sandbox.ClientFile(w.real) != "":
-		text, secret = nil, sandbox.WhySecret(w.real)
-	}
+	judged := lookOnce(o.h, "git", w.real, judgeConfig)
+	secret := judged.secret
 	open := slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Access&sandbox.Read != 0 && sandbox.Contains(r.Path, w.real) })
 	switch {
 	case open:
@@ -156,8 +150,7 @@ func (c *gitCopy) readFile(path string) (copied string) {
 		c.incomplete = true
 	}
 	var out []byte
-	lines, _, _ := gitconfig.Parse(text) // those before what it cannot read
-	for _, line := range lines {
+	for _, line := range judged.lines {
 		if secret != "" && line.HoldsCredential() { // else none does
 			continue
 		}
@@ -204,6 +197,24 @@ func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line
 	}
 	line.Value = c.readFile(path)
 	return line, line.Value != ""
+}
+
+// A judgedConfig is what a file of settings holds.
+type judgedConfig struct {
+	lines  []gitconfig.Line // those before what cannot be read
+	secret string           // why it is closed; "": it is not
+}
+
+func judgeConfig(path string) judgedConfig {
+	text, err := readConfig(path)
+	switch {
+	case err != nil:
+		return judgedConfig{secret: err.Error()}
+	case sandbox.KeyFolder(path) != "" || sandbox.ClientFile(path) != "":
+		return judgedConfig{secret: sandbox.WhySecret(path)}
+	}
+	lines, _, _ := gitconfig.Parse(text)
+	return judgedConfig{lines, gitconfig.WhySecret(text)}
 }
 
 // readConfig reads a file of settings whole.

@@ -21,7 +21,7 @@ type Host struct {
 	root    bool   // the hub runs as root
 	kernel  func() sandbox.Kernel
 
-	needs    *needs           // of every program
+	base     *baseLooks       // at what every program needs
 	memory   *memory          // of where names have led
 	owner    string           // the entry that names are used for; "": any
 	maker    string           // the entry that files are made for: what is allowed to it makes no other of it
@@ -69,7 +69,7 @@ func New(o Options) Host {
 	if h.disk = systemDisk(); o.Disk != nil {
 		h.disk = *o.Disk
 	}
-	h.needs, h.memory, h.installs, h.others, h.made = &needs{}, newMemory(h.stateFolder()), installFolders(h.home), &others{}, &mades{}
+	h.base, h.memory, h.installs, h.others, h.made = &baseLooks{}, newMemory(h.stateFolder()), installFolders(h.home), &others{}, &mades{}
 	return h
 }
 
@@ -87,6 +87,7 @@ func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
 	disk := h.disk
 	h.looks = looks
 	h.disk.IsDir = func(path string) bool { return looks.IsDir(path, disk.IsDir) }
+	h.disk.IsProgram = func(path string) bool { return lookOnce(h, "program", path, disk.IsProgram) }
 	real := func(path string) string {
 		if disk.ofSystem {
 			if real, ok := looks.Real(path); ok {
@@ -97,6 +98,11 @@ func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
 	}
 	h.disk.Real = func(path string) string { return looks.RealBy(path, real) }
 	return h
+}
+
+// lookOnce returns what look finds at a path. Those who share what a host has seen look once; what is a word for what they look for.
+func lookOnce[V any](h Host, what, path string, look func(path string) V) V {
+	return sandbox.FindOnce(h.looks, what+" "+path, func() V { return look(path) })
 }
 
 // WithBoundary returns the host with the boundary of a session.

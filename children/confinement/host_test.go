@@ -4,10 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -109,33 +107,6 @@ func TestAShortTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(top, "gone"))
 	if dir, err := PrivateTemp(); err == nil {
 		t.Errorf("made where nothing is: %q", dir)
-	}
-}
-
-// What every program needs is looked up in the home folder that is asked for.
-func TestNeedsAreOfOneHome(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("nothing is confined on Windows")
-	}
-	n := &needs{}
-	for _, home := range []string{"/home/a", "/home/b", "/home/a"} {
-		for _, need := range n.needsOf(home) {
-			if strings.HasPrefix(need.way.path, "/home/") && !sandbox.Contains(home, need.way.path) {
-				t.Errorf("%s needs %s", home, need.way.path)
-			}
-		}
-		if !slices.ContainsFunc(n.list, func(one need) bool { return sandbox.Contains(home, one.way.path) }) {
-			t.Errorf("%s needs nothing of its own", home)
-		}
-	}
-	n.list[0].use = toMake // by which this look is known
-	for age, again := range map[time.Duration]bool{-time.Hour: false, 2 * needsAge: true} {
-		n.at = time.Now().Add(-age)
-		if list := n.needsOf("/home/a"); (list[0].use != toMake) != again {
-			t.Errorf("%s after a look there is another one: %t", age, !again)
-		}
-		n.list[0].use = toMake
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -19,7 +18,9 @@ var keptByUsers = []string{".local", ".config", ".cache", ".cargo"}
 
 // topOf returns the top folder of the installation that a file belongs to; "" where none
 // can be told.
-func (h Host) topOf(path string) string {
+func (h Host) topOf(path string) string { return lookOnce(h, "top", path, h.findTop) }
+
+func (h Host) findTop(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.isNarrow(before) {
 		return before + "/node_modules"
 	}
@@ -65,10 +66,10 @@ var settings = map[string][]string{
 	".local/share/mise": {".config/mise/config.toml", ".tool-versions"},
 }
 
-// searchedFolders returns the folders that the child finds programs in by their names, and
+// searchedFolders returns the folders of a PATH, in which a child finds programs by their names, and
 // the installations of which they are a part. What children write in is none of them, nor
 // what would be a reason to refuse.
-func (h Host) searchedFolders(env *program.Environment) (ways []way) {
+func (h Host) searchedFolders(path string) (ways []way) {
 	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
 	known := map[string]bool{}
@@ -83,8 +84,7 @@ func (h Host) searchedFolders(env *program.Environment) (ways []way) {
 		ways = append(ways, w)
 		return w, true
 	}
-	list, _ := env.Get("PATH")
-	for _, dir := range filepath.SplitList(list) {
+	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || underAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.isNarrow(dir) {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -112,9 +111,8 @@ func TestSearchedFolders(t *testing.T) {
 	})
 	h.boundary = sandbox.Boundary{Areas: []sandbox.Rule{{Path: at("written"), Access: all}}, Withheld: []string{at("kept/x")}}
 	list := []string{"/usr/local/bin", "rel", at("free"), at("free"), at("written"), at("kept"), at(""), at("tools/bin"), at("to/nvm"), at("to/home"), ""}
-	env := program.Inherited([]string{"PATH=" + strings.Join(list, ":")}, nil, "linux")
 	paths := func() (paths []string) {
-		for _, w := range h.searchedFolders(env) {
+		for _, w := range h.searchedFolders(strings.Join(list, ":")) {
 			paths = append(paths, strings.TrimPrefix(w.path, at("")+"/"))
 		}
 		return paths

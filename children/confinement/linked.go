@@ -27,14 +27,11 @@ func (h Host) partsBeyond(file string) (parts []part) {
 		if top == "" || onlySystem([]string{top}) || h.boundary.Writable(top) {
 			continue
 		}
-		parts = append(parts, h.environmentOf(top)...)
+		parts = append(parts, lookOnce(h, "parts", top, h.partsOf)...)
 		if filepath.Base(top) == modules {
-			parts = append(parts, h.modulesOf(top)...)
 			top = filepath.Dir(top)
-		} else {
-			parts = append(parts, h.modulesOf(filepath.Join(top, modules))...)
 		}
-		if !isFile(filepath.Join(top, "package.json")) {
+		if !lookOnce(h, "file", filepath.Join(top, "package.json"), isFile) {
 			continue
 		}
 		for at := filepath.Dir(top); h.isNarrow(at); at = filepath.Dir(at) {
@@ -48,6 +45,15 @@ func (h Host) partsBeyond(file string) (parts []part) {
 }
 
 const modules = "node_modules"
+
+// partsOf returns the parts that the packages of an installation lead to.
+func (h Host) partsOf(top string) []part {
+	dir := top
+	if filepath.Base(dir) != modules {
+		dir = filepath.Join(top, modules)
+	}
+	return append(h.environmentOf(top), h.modulesOf(dir)...)
+}
 
 // modulesOf returns the modules in a folder that are links.
 func (h Host) modulesOf(dir string) (parts []part) {

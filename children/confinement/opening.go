@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -41,16 +42,11 @@ func (o *opening) openForWriting(rules []sandbox.Rule) {
 // is not opened does not end it: each name is remembered, and asked about, at the first start.
 func (o *opening) openAll(child Child, shared shares) {
 	o.openLauncher(child)
-	o.openBase()
+	o.openCommon(child.Env)
 	for _, r := range shared.addShares(child.Program, o.parts, o.h).shareRules() {
 		_ = o.openPath(r.Path, r.Access, toOpen, false) // no link is on the way to it
 	}
 	o.ofProgram(child.Installed)
-	for _, w := range o.h.searchedFolders(child.Env) {
-		if why := o.openWay(w, runs, toOpen, false); why != "" {
-			o.closed = append(o.closed, why)
-		}
-	}
 	o.openNamed(child.Program.Sandbox.Read)
 	o.versionSettings()
 	o.openGit(child)
@@ -119,9 +115,7 @@ func (o *opening) versionSettings() {
 			continue
 		}
 		for _, file := range files {
-			if why := o.openPath(filepath.Join(o.h.home, file), sandbox.Read, asFile, true); why != "" {
-				o.closed = append(o.closed, why)
-			}
+			o.openOrClose(o.h.wayOf(filepath.Join(o.h.home, file)), sandbox.Read, asFile, true)
 		}
 	}
 }
@@ -140,20 +134,75 @@ func (o *opening) compareWithBoundary() {
 	}
 }
 
-// openBase opens what every program needs, see [needs].
+// openCommon opens what every program needs, and where programs are found by their names. Programs that start together with the same
+// boundary and PATH open the same, so it is followed once for them; for each of them if something of it is closed, since an answer or the memory of
+// names of another entry may open it.
+func (o *opening) openCommon(env *program.Environment) {
+	path, _ := env.Get("PATH")
+	follow := func() opening {
+		all := opening{h: o.h}
+		all.openBase()
+		for _, w := range o.h.searchedFolders(path) {
+			all.openOrClose(w, runs, toOpen, false)
+		}
+		return all
+	}
+	text := fmt.Appendf(nil, "opening %s\x00%t", path, o.h.memory != nil && o.h.memory.dry)
+	for _, r := range o.h.boundary.Areas {
+		text = fmt.Appendf(text, "\x00%d %s", r.Access, r.Path)
+	}
+	text = append(text, 0)
+	for _, w := range o.h.boundary.Withheld {
+		text = append(append(text, 0), w...)
+	}
+	all := sandbox.FindOnce(o.h.looks, string(text), follow)
+	if len(all.closed) > 0 {
+		all = follow()
+	}
+	o.rules, o.watched, o.closed = append(o.rules, all.rules...), append(o.watched, all.watched...), append(o.closed, all.closed...)
+}
+
+// baseLooks is what was seen a moment ago of what every program needs. It counts for ways through the system's places alone, in which no
+// server writes. A mutex guards it.
+type baseLooks struct {
+	mu   sync.Mutex
+	seen *sandbox.LstatCache
+}
+
+func (b *baseLooks) recentLooks() *sandbox.LstatCache {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen.InBurst() == nil {
+		b.seen = sandbox.NewLstatCache()
+	}
+	return b.seen
+}
+
+// openBase opens what every program needs, see [sandbox.Base].
 func (o *opening) openBase() {
-	git := append(gitFiles(o.h.home), o.h.git)
-	for _, n := range o.h.needs.needsOf(o.h.home) {
-		w := n.way
-		if slices.Contains(git, w.path) {
-			continue // see openGit
+	git, looks := append(gitFiles(o.h.home), o.h.git), o.h.base.recentLooks()
+	for _, base := range sandbox.Base() {
+		for _, path := range base.PathsIn(o.h.home) {
+			if slices.Contains(git, path) {
+				continue // see openGit
+			}
+			use := toOpen
+			if sandbox.IsFile(path, o.h.home) {
+				use = asFile
+			}
+			w := wayIn(looks, path)
+			if !onlySystem(w.hops) {
+				w = o.h.wayOf(path)
+			}
+			o.openOrClose(w, base.Access, use, o.h.home != "" && sandbox.Contains(o.h.home, path))
 		}
-		if !onlySystem(w.hops) {
-			w = o.h.wayOf(w.path)
-		}
-		if why := o.openWay(w, n.access, n.use, n.watch); why != "" {
-			o.closed = append(o.closed, why)
-		}
+	}
+}
+
+// openOrClose opens a way, or notes why not.
+func (o *opening) openOrClose(w way, a sandbox.Access, use purpose, watch bool) {
+	if why := o.openWay(w, a, use, watch); why != "" {
+		o.closed = append(o.closed, why)
 	}
 }
 

@@ -372,3 +372,71 @@ func TestWhatChildrenMayHavePut(t *testing.T) {
 		t.Error("without a home folder")
 	}
 }
+
+// What all programs open is followed once for those that start together, if nothing of it is closed: by the same boundary, the same PATH and
+// the same memory of names. What is closed is followed for each.
+func TestCommonIsFollowedOnce(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"tool/x": "", "to/tool": "-> tool", "more/x": ""})
+	h.memory, h.looks = newMemory(""), sandbox.NewLstatCache()
+	env := program.Inherited([]string{"PATH=" + at("to/tool")}, nil, "linux")
+	opens := func(h Host, env *program.Environment) (tool bool, closed int) {
+		o := opening{h: h}
+		o.openCommon(env)
+		return slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Path == at("tool") }), len(o.closed)
+	}
+	was := func(dir string) { h.memory.led[at("to/tool")] = []string{at(dir) + "/"} }
+	was("other")
+	if tool, closed := opens(h, env); tool || closed != 1 {
+		t.Fatalf("of a name that led elsewhere: %t, %d closed", tool, closed)
+	}
+	was("tool")
+	if tool, closed := opens(h, env); !tool || closed != 0 {
+		t.Errorf("once that was accepted: %t, %d closed", tool, closed)
+	}
+	h.looks = sandbox.NewLstatCache()
+	if tool, _ := opens(h, env); !tool {
+		t.Fatal("it is closed to the first")
+	}
+	was("other")
+	if tool, closed := opens(h, env); !tool || closed != 0 {
+		t.Errorf("the next that starts with it: %t, %d closed", tool, closed)
+	}
+	later, narrower, wider, dry, longer := h, h, h, h, program.Inherited([]string{"PATH=" + at("to/tool") + ":" + at("more")}, nil, "linux")
+	later.looks = sandbox.NewLstatCache()
+	narrower.boundary.Withheld = []string{at("more/x")}
+	wider.boundary.Areas = []sandbox.Rule{{Path: at("more"), Access: sandbox.Read}}
+	dry.memory = h.memory.previewCopy()
+	dry.memory.led[at("to/tool")] = []string{at("other") + "/"}
+	for name, other := range map[string]struct {
+		h   Host
+		env *program.Environment
+	}{"later": {later, env}, "another boundary": {narrower, env}, "another area": {wider, env}, "a preview": {dry, env}, "another PATH": {h, longer}} {
+		if tool, closed := opens(other.h, other.env); tool || closed != 1 {
+			t.Errorf("%s: %t, %d closed", name, tool, closed)
+		}
+	}
+}
+
+// Of what every program needs, the system's places are looked at once for some time, and the user's by each.
+func TestUsersBaseIsLookedAtAgain(t *testing.T) {
+	h, at := smallHost(t, nil)
+	opened := func() (users, systems bool) {
+		o := opening{h: h.WithLookupCache()}
+		o.openBase()
+		users = slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Path == at(".local/bin") })
+		return users, slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return onlySystem([]string{r.Path}) })
+	}
+	if users, systems := opened(); users || !systems {
+		t.Fatalf("before it is there: %t, the system's %t", users, systems)
+	}
+	seen := h.base.recentLooks()
+	if err := os.MkdirAll(at(".local/bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if users, systems := opened(); !users || !systems {
+		t.Errorf("once it is there: %t, the system's %t", users, systems)
+	}
+	if h.base.recentLooks() != seen && seen.InBurst() != nil {
+		t.Error("the system's places are looked at again")
+	}
+}

@@ -94,7 +94,7 @@ func (h Host) programParts(child Child) (parts []part) {
 				}
 			}
 		}
-		from, words := "", interpreterWords(file)
+		from, words := "", lookOnce(h, "words", file, interpreterWords)
 		parts[i].interpreter = words
 		for _, word := range words {
 			switch {

@@ -61,7 +61,7 @@ func (h Host) ownScripts(prog program.Program) bool {
 	}
 	if file != "" {
 		if !filepath.IsAbs(file) ||
-			!known && !slices.ContainsFunc(interpreterWords(file), func(word string) bool { name, _, _ := commandline.LauncherOf(word); return name == "sh" }) ||
+			!known && !slices.ContainsFunc(lookOnce(h, "words", file, interpreterWords), func(word string) bool { name, _, _ := commandline.LauncherOf(word); return name == "sh" }) ||
 			slices.ContainsFunc(h.looks.Hops(file), h.isReachable) {
 			return false
 		}

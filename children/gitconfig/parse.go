@@ -225,13 +225,16 @@ func lowerByte(c byte) byte {
 	return c
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`)
+var (
+	escapes    = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`)
+	subEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+)
 
 // Append writes a line with its section, which reads as it was read. A value with a carriage return is written as it is.
 func Append(to []byte, l Line) []byte {
 	to = append(append(to, '['), l.Section...)
 	if l.HasSub {
-		to = append(append(append(to, ` "`...), strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(l.Sub)...), '"')
+		to = append(append(append(to, ` "`...), subEscapes.Replace(l.Sub)...), '"')
 	}
 	to = append(append(to, "]\n\t"...), l.Key...)
 	if l.Has {

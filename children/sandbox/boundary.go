@@ -76,6 +76,7 @@ type LstatCache struct {
 	hops  memo.Looks[[]string]
 	dirs  memo.Looks[bool]
 	reals memo.Looks[string]
+	found memo.Looks[any] // see FindOnce
 
 	opened *openedPaths // a Profile keeps it, and nothing else of the cache
 }
@@ -109,6 +110,14 @@ func (l *LstatCache) IsDir(path string, isDir func(path string) bool) bool {
 // RealBy returns what realPath returns for a path, and asks it once.
 func (l *LstatCache) RealBy(path string, realPath func(path string) string) string {
 	return l.reals.Get(path, func() string { return realPath(path) })
+}
+
+// FindOnce returns what find returned for a text, and asks it once. A text begins with a word for what is found.
+func FindOnce[V any](l *LstatCache, text string, find func() V) V {
+	if l == nil {
+		return find()
+	}
+	return l.found.Get(text, func() any { return find() }).(V)
 }
 
 // Lstat is os.Lstat.
