@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/children"
@@ -198,7 +199,11 @@ func TestANameWaitsForItsChild(t *testing.T) {
 			onStage(t, with, func(s *stage) { // given up
 				ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
 				defer giveUp()
+				start := time.Now()
 				s.wantParts(ask(s, ctx), "!unknown", "!there is no", "!has no tool")
+				if waited := time.Since(start); waited != time.Second {
+					t.Errorf("it was given up, and waited %s", waited)
+				}
 				if time.Sleep(5 * time.Second); len(s.children.messagesSent("tools/call"))+len(s.children.messagesSent("prompts/get")) != 0 {
 					t.Error("it was made after it was given up")
 				}
@@ -209,6 +214,31 @@ func TestANameWaitsForItsChild(t *testing.T) {
 			onStage(t, dead, func(s *stage) {
 				s.wantParts(ask(s, s.Context()), "hung up while starting")
 			})
+		})
+	}
+}
+
+// A call of a tool that is listed waits until its child has started again, and no longer than its client waits.
+func TestAListedToolWaitsForItsChild(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []time.Duration{time.Second, time.Minute} {
+		onStage(t, oneChild(childtest.Script{StartDelay: 3 * time.Second}), func(s *stage) {
+			s.wantParts(s.callWaiting(echoParams(`{}`)), "!error", "!isError")
+			s.children.crash("kid")
+			synctest.Wait()
+			ctx, giveUp := context.WithTimeout(s.Context(), limit)
+			defer giveUp()
+			start := time.Now()
+			got := answerText(s.ServeTool(ctx, request(t, "tools/call", echoParams(`{}`))))
+			switch waited := time.Since(start); {
+			case limit == time.Second && waited != limit:
+				t.Errorf("it was given up, and waited %s: %s", waited, got)
+			case limit != time.Second && waited <= 3*time.Second:
+				t.Errorf("control: it waited %s: %s", waited, got)
+			case limit != time.Second:
+				s.wantParts(got, "!error", "!isError")
+			}
+			s.wantReleased()
 		})
 	}
 }
