@@ -14,8 +14,8 @@
 // Servers of other sessions, and of other hubs, may write where links lie. So a name opens
 // only what it opened when it was first used. More than that waits for a person's answer.
 // All hubs of a user keep this in one file (memory.go), through children/consent. One mutex
-// guards it. The only other state that changes is what the starts of one moment share (sandbox.LstatCache),
-// and the list of what the other entries run ([Host.SetExecuted]). A Host is a value that any goroutine may use.
+// guards it. The only other state that changes is what was seen a moment ago (sandbox.LstatCache, baseLooks), and the
+// list of what the other entries run ([Host.SetExecuted]). A Host is a value that any goroutine may use.
 //
 // # What it refuses
 //
