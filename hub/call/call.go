@@ -122,7 +122,7 @@ func progressTokenOf(m *jsonrpc.Message) []byte {
 var (
 	// errScanAgain means that nothing was sent, and that the target has to be scanned again.
 	errScanAgain = errors.New("it has changed since it was looked at")
-	// errUnstable is an errScanAgain too. Another process has come to serve the session, or the target is not defined as it
+	// errUnstable is an errScanAgain too. Another process serves the session now, or the target is not defined as it
 	// was when it was scanned. If that happens at every attempt, the client gets this text.
 	errUnstable error = scanAgainError{errors.New("it changes what it offers again and again")}
 	// errDenied comes with the answer to a request that was denied: see Call.JudgeAndSend.

@@ -116,7 +116,7 @@ func (s *Sender) awaitStart(ctx context.Context, names []string) {
 }
 
 // Acquire returns the right to call a child. If the child has to start, or to be replaced by a process with other roots, Acquire
-// waits for that, and tells the client what it waits for. If the child needs a login, Acquire offers the login and tries once more. The
+// waits for that, and tells the client what it waits for. If the child needs a login, Acquire offers the login and tries again. The
 // error is configuration.ErrSuperseded if a reload has replaced the child.
 func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
