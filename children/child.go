@@ -97,20 +97,20 @@ type childInstance struct {
 	common *common
 	log    zerolog.Logger
 
-	wantChanged  chan struct{} // desired has changed
-	levelChanged chan struct{} // the level of its log may have changed
-	settled      chan struct{} // ready and listed, or failed its first start
-	unheld       atomic.Bool   // every session that joined has left
-	snapshot     atomic.Pointer[instanceSnapshot]
-	cancel       context.CancelCauseFunc // ends life, calls under way too
-	cancelCtx    context.CancelCauseFunc // ends ctx once calls under way have ended
-	life         context.Context         // ended by cancel
-	ctx          context.Context         // ended by either
-	machine      launch.Machine
-	copyOf       atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
+	wantedChanged chan struct{} // wanted has changed
+	levelChanged  chan struct{} // the level of its log may have changed
+	settled       chan struct{} // ready and listed, or failed its first start
+	unheld        atomic.Bool   // every session that joined has left
+	snapshot      atomic.Pointer[instanceSnapshot]
+	endNow        context.CancelCauseFunc // ends life, and with it calls under way
+	retire        context.CancelCauseFunc // ends accepting alone: calls under way may finish
+	life          context.Context         // ends if the instance is to stop at once
+	accepting     context.Context         // ends with life, or earlier if the instance is to take no new call
+	machine       launch.Machine
+	copyOf        atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
-	desired desiredState
+	wanted  wantedState
 	resting bool // runLife has returned and is to be called again when there is news
 
 	history    startHistory
@@ -150,9 +150,9 @@ type startHistory struct {
 	spoke       spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
-// desiredState is what others ask of an instance.
-type desiredState struct {
-	servedroots.Wanted
+// wantedState is what others ask of an instance.
+type wantedState struct {
+	servedroots.WantedRoots
 	boundary sandbox.Boundary // of whom it serves; for one that is confined
 	whose    string           // see sights
 
@@ -178,13 +178,13 @@ type instanceSnapshot struct {
 }
 
 func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *childInstance {
-	c := &childInstance{key: k, serial: serial, spec: s, common: h, wantChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
+	c := &childInstance{key: k, serial: serial, spec: s, common: h, wantedChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
 	}
-	c.life, c.cancel = context.WithCancelCause(context.Background())
-	c.ctx, c.cancelCtx = context.WithCancelCause(c.life)
+	c.life, c.endNow = context.WithCancelCause(context.Background())
+	c.accepting, c.retire = context.WithCancelCause(c.life)
 	c.snapshot.Store(&instanceSnapshot{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
@@ -193,9 +193,9 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 func (c *childInstance) baseMachine() launch.Machine { return c.common.machineOf(c.spec) }
 
 // updateWanted changes what is wanted, and wakes the owner if that is news.
-func (c *childInstance) updateWanted(change func(w *desiredState) bool) {
+func (c *childInstance) updateWanted(change func(w *wantedState) bool) {
 	c.mu.Lock()
-	news := change(&c.desired)
+	news := change(&c.wanted)
 	c.mu.Unlock()
 	if news {
 		c.wakeOwner()
@@ -204,7 +204,7 @@ func (c *childInstance) updateWanted(change func(w *desiredState) bool) {
 
 // wakeOwner has the owner look again at what is wanted, and whether its life goes on.
 func (c *childInstance) wakeOwner() {
-	worker.Signal(c.wantChanged)
+	worker.Signal(c.wantedChanged)
 	c.mu.Lock()
 	resting := c.resting
 	c.resting = false
@@ -220,35 +220,36 @@ func (c *childInstance) restIfIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-c.wantChanged:
+	case <-c.wantedChanged:
 		return false
 	default:
 	}
-	c.resting, c.desired.looks = c.ctx.Err() == nil, nil // it does not start with the others
+	c.resting, c.wanted.looks = c.accepting.Err() == nil, nil // it does not start with the others
 	return c.resting
 }
 
-// stopWith ends the instance, calls under way too; retireWith lets them end first.
+// stopWith ends the instance, and with it its calls under way.
 func (c *childInstance) stopWith(why error) {
-	c.cancel(why)
+	c.endNow(why)
 	c.wakeOwner()
 }
 
+// retireWith lets the instance take no new call. It ends when its calls under way have ended.
 func (c *childInstance) retireWith(why error) {
-	c.cancelCtx(why)
+	c.retire(why)
 	c.wakeOwner()
 }
 
-func (c *childInstance) wantedState() desiredState {
+func (c *childInstance) currentWanted() wantedState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.desired
+	return c.wanted
 }
 
 // setRoots remembers new roots; the owner applies them.
 func (c *childInstance) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, shouldRun bool) {
 	roots = slices.Clone(roots)
-	c.updateWanted(func(w *desiredState) bool {
+	c.updateWanted(func(w *wantedState) bool {
 		news := shouldRun && !w.shouldRun
 		w.shouldRun = w.shouldRun || shouldRun
 		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
@@ -262,7 +263,7 @@ func (c *childInstance) setRoots(roots []guard.Root, b sandbox.Boundary, whose s
 // assumeRoots remembers roots that are used until the first ones are known.
 func (c *childInstance) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
-	c.updateWanted(func(w *desiredState) bool {
+	c.updateWanted(func(w *wantedState) bool {
 		news := !w.shouldRun || !w.assumed
 		w.shouldRun, w.assumed = true, true
 		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
@@ -282,11 +283,11 @@ func (c *childInstance) heldTo(was, now sandbox.Boundary) bool {
 func (c *childInstance) shareLooks(looks *sandbox.LstatCache) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.desired.looks = looks
+	c.wanted.looks = looks
 }
 
 func (c *childInstance) noteShouldRun() {
-	c.updateWanted(func(w *desiredState) bool {
+	c.updateWanted(func(w *wantedState) bool {
 		news := !w.shouldRun
 		w.shouldRun = true
 		return news
@@ -294,7 +295,7 @@ func (c *childInstance) noteShouldRun() {
 }
 
 func (c *childInstance) noteCallerWaits() {
-	c.updateWanted(func(w *desiredState) bool {
+	c.updateWanted(func(w *wantedState) bool {
 		news := !w.callerWaits
 		w.callerWaits = true
 		return news
@@ -308,7 +309,7 @@ const maxMoves = 3
 // acquireLease waits until the child is ready with the roots set last, as they are on the
 // disk.
 func (c *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
-	gen, over := c.wantedState().Gen, c.ctx.Done()
+	gen, retired := c.currentWanted().Gen, c.accepting.Done()
 	first := c.snapshot.Load()
 	var seen *run.Run // that was told about what has moved, and is what serves all the same
 	moves := 0
@@ -330,11 +331,11 @@ func (c *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
 		select {
 		case <-v.changed:
 			v = c.snapshot.Load()
-		case <-over:
-			if cause := context.Cause(c.ctx); errors.Is(cause, ErrReplaced) {
+		case <-retired:
+			if cause := context.Cause(c.accepting); errors.Is(cause, ErrReplaced) {
 				return nil, &run.UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
 			}
-			over = nil // its last snapshot will report how it ended
+			retired = nil // its last snapshot will report how it ended
 		case <-ctx.Done():
 			return nil, c.notYet(ctx)
 		}
@@ -344,7 +345,7 @@ func (c *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
 // awaitMove has the owner look again at what a run is held to that has these roots
 // applied. It returns the generation to wait for.
 func (c *childInstance) awaitMove(applied uint64) (gen uint64) {
-	c.updateWanted(func(w *desiredState) bool {
+	c.updateWanted(func(w *wantedState) bool {
 		news := w.Gen == applied // else someone has told already
 		if news {
 			w.Gen++
@@ -402,7 +403,7 @@ func (c *childInstance) handleStderr(pid int, line string) {
 
 // listenToStderr has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
-func (c *childInstance) listenToStderr(l *launch.Launch, w desiredState) {
+func (c *childInstance) listenToStderr(l *launch.Launch, w wantedState) {
 	l.OnStderr, c.history.words = c.handleStderr, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
@@ -489,8 +490,8 @@ func (c *childInstance) setState(s State, why string) {
 }
 
 // runLife lives the life of the instance until its context ends, or until it
-// rests: then over is false, and runLife is called again when there is news.
-func (c *childInstance) runLife() (over bool) {
+// rests: then ended is false, and runLife is called again when there is news.
+func (c *childInstance) runLife() (ended bool) {
 	if !c.history.started {
 		c.history.started = true
 		c.recallManner()
@@ -517,9 +518,9 @@ func (c *childInstance) runOnce() {
 	defer c.releaseCopy()
 	r, err := c.startRun()
 	switch {
-	case c.ctx.Err() != nil:
+	case c.accepting.Err() != nil:
 		if r != nil {
-			c.endRun(r, context.Cause(c.ctx).Error())
+			c.endRun(r, context.Cause(c.accepting).Error())
 		}
 	case err != nil && errors.Is(err, limits.ErrBusy):
 		c.noPlace(err)
@@ -567,7 +568,7 @@ func (c *childInstance) unavailableError(reason, stderr string, cause error) *ru
 // publishEnd publishes the last snapshot.
 func (c *childInstance) publishEnd() {
 	reason := errShutdown
-	if cause := context.Cause(c.ctx); cause != nil {
+	if cause := context.Cause(c.accepting); cause != nil {
 		reason = cause
 	}
 	c.publishSnapshot(func(v *instanceSnapshot) {
@@ -597,7 +598,7 @@ const (
 // awaitStart waits while a start is due that has to wait for its time.
 func (c *childInstance) awaitStart() nextStep {
 	for {
-		w := c.wantedState()
+		w := c.currentWanted()
 		if c.history.badPlan && w.Gen != c.history.gen {
 			c.history.next = time.Time{} // other roots may be what was missing
 			w.callerWaits = true
@@ -610,7 +611,7 @@ func (c *childInstance) awaitStart() nextStep {
 		ask := w.callerWaits || !c.startsLazily() && w.shouldRun || c.startsByItself()
 		wait := time.Until(c.history.next)
 		switch {
-		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
+		case c.accepting.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
 		case blocked && (ask || c.offer == nil && !c.startsLazily()):
 			if c.snapshot.Load().status.State != Waiting {
@@ -633,8 +634,8 @@ func (c *childInstance) pauseUntilWanted(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-c.ctx.Done():
+	case <-c.accepting.Done():
 	case <-timer.C:
-	case <-c.wantChanged:
+	case <-c.wantedChanged:
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // planLaunch computes how the instance starts with what is wanted.
-func (c *childInstance) planLaunch(w desiredState, m launch.Machine) (launch.Launch, error) {
+func (c *childInstance) planLaunch(w wantedState, m launch.Machine) (launch.Launch, error) {
 	if w.boundary.Barred != "" {
 		return launch.Launch{}, errors.New(w.boundary.Barred)
 	}
@@ -87,7 +87,7 @@ func (c *childInstance) keptFolder() string {
 		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
 		return ""
 	}
-	looks := c.wantedState().looks.InBurst()
+	looks := c.currentWanted().looks.InBurst()
 	if fi, err := os.Lstat(dir); looks != nil && err == nil && fi.IsDir() { // where its parent lies is looked up once for all
 		if parent, ok := looks.Real(filepath.Dir(dir)); ok {
 			return filepath.Join(parent, filepath.Base(dir))

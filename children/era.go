@@ -83,7 +83,7 @@ func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
 // then, so a child that has changed meanwhile is asked again.
 func (c *childInstance) endForOtherEra(r *run.Run) {
 	c.common.giveUp(c)
-	c.cancelCtx(errOtherEra)
+	c.retire(errOtherEra)
 	c.keepOffer()
 	c.endRun(r, errOtherEra.Error())
 }

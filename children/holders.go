@@ -73,7 +73,7 @@ func (s *Supervisor) dropUnheld(c *childInstance) bool {
 		return false
 	}
 	delete(s.children, c.key)
-	c.cancel(errUnheld)
+	c.endNow(errUnheld)
 	return true
 }
 

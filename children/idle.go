@@ -22,7 +22,7 @@ func (c *childInstance) idleLimit() time.Duration {
 func (s *servedRun) checkIdle() (why string) {
 	c, r := s.child, s.run
 	evict := false
-	c.updateWanted(func(w *desiredState) bool { evict, w.evict = w.evict, false; return false })
+	c.updateWanted(func(w *wantedState) bool { evict, w.evict = w.evict, false; return false })
 	if evict {
 		if r.Leases.CloseUnused() {
 			return evicted

@@ -24,7 +24,7 @@ func packagesFolder(m launch.Machine) string {
 }
 
 // packageToFetch returns what is to be installed for the child.
-func (c *childInstance) packageToFetch(w desiredState) (commandline.Package, bool) {
+func (c *childInstance) packageToFetch(w wantedState) (commandline.Package, bool) {
 	if c.spec.URL != "" {
 		return commandline.Package{}, false
 	}
@@ -33,7 +33,7 @@ func (c *childInstance) packageToFetch(w desiredState) (commandline.Package, boo
 
 // installCopy opens the copy that a run is started from, installed first if there is
 // none.
-func (c *childInstance) installCopy(w desiredState) *run.UnavailableError {
+func (c *childInstance) installCopy(w wantedState) *run.UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
 	pkg, ok := c.packageToFetch(w)
 	if !ok {
@@ -43,7 +43,7 @@ func (c *childInstance) installCopy(w desiredState) *run.UnavailableError {
 	if c.common.Renew {
 		open = c.common.packages.Renew
 	}
-	copied, err := open(c.ctx, c.packageRequest(c.ctx, pkg, w))
+	copied, err := open(c.accepting, c.packageRequest(c.accepting, pkg, w))
 	if err != nil {
 		c.publishSnapshot(func(v *instanceSnapshot) { v.status.Package = Package{} })
 		return &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
@@ -59,7 +59,7 @@ func (c *childInstance) installCopy(w desiredState) *run.UnavailableError {
 }
 
 // packageRequest asks for the packages of the child.
-func (c *childInstance) packageRequest(ctx context.Context, pkg commandline.Package, w desiredState) *packages.Request {
+func (c *childInstance) packageRequest(ctx context.Context, pkg commandline.Package, w wantedState) *packages.Request {
 	prog := c.spec.Program()
 	return &packages.Request{
 		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.handleStderr,
@@ -83,9 +83,9 @@ func (c *childInstance) renewLater() {
 	if c.copied == nil || c.common.Renew {
 		return
 	}
-	w := c.wantedState()
+	w := c.currentWanted()
 	pkg, ok := c.packageToFetch(w)
-	r := c.packageRequest(c.ctx, pkg, w)
+	r := c.packageRequest(c.accepting, pkg, w)
 	r.Tell, r.Said = nil, nil // the child runs meanwhile
 	if !ok || !c.common.packages.IsDue(r) {
 		return
@@ -105,7 +105,7 @@ func (c *childInstance) renewLater() {
 
 // installedOn returns a machine with the copy that the child runs from, or will.
 func (c *childInstance) installedOn(m launch.Machine) launch.Machine {
-	pkg, ok := c.packageToFetch(c.wantedState())
+	pkg, ok := c.packageToFetch(c.currentWanted())
 	in := c.copyOf.Load()
 	switch {
 	case !ok:

@@ -13,8 +13,8 @@ import (
 // runInstance is a childInstance as its run sees it.
 type runInstance struct{ *childInstance }
 
-// Wanted returns the roots that the child is to have now.
-func (i runInstance) Wanted() servedroots.Wanted { return i.wantedState().Wanted }
+// WantedRoots returns the roots that the child is to have now.
+func (i runInstance) WantedRoots() servedroots.WantedRoots { return i.currentWanted().WantedRoots }
 
 // FetchRoots returns who is to get the roots before a roots/list is answered.
 func (i runInstance) FetchRoots(ctx context.Context) func(ctx context.Context) {

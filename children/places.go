@@ -21,7 +21,7 @@ const (
 // until its process has ended.
 func (c *childInstance) Use(now time.Time) limits.Use {
 	v := c.snapshot.Load()
-	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.isEvictable()}
+	u := limits.Use{Leaving: v.status.State == Draining || c.accepting.Err() != nil, Evictable: v.run != nil && c.isEvictable()}
 	if u.Evictable {
 		u.Unused, u.Free = v.run.Leases.Unused(now, v.status.Since), v.run.Leases.IsFree()
 	}
@@ -30,7 +30,7 @@ func (c *childInstance) Use(now time.Time) limits.Use {
 
 // Evict has the instance stop once it is idle.
 func (c *childInstance) Evict() {
-	c.updateWanted(func(w *desiredState) bool { w.evict = true; return true })
+	c.updateWanted(func(w *wantedState) bool { w.evict = true; return true })
 }
 
 // Yield has the session end whose own the instance is, if no one uses that.
@@ -57,8 +57,8 @@ func (c *childInstance) Session() string { return c.key.Instance }
 // takePlace takes a place for a start.
 func (c *childInstance) takePlace() *run.UnavailableError {
 	owner := c.ownerName()
-	err := c.common.places.Take(c.ctx, c, owner)
-	if err == nil || c.ctx.Err() != nil {
+	err := c.common.places.Take(c.accepting, c, owner)
+	if err == nil || c.accepting.Err() != nil {
 		return nil
 	}
 	if errors.Is(err, limits.ErrOwnerBusy) {
@@ -73,7 +73,7 @@ func (c *childInstance) takePlace() *run.UnavailableError {
 // noPlace reports that there was no place. It is no failure of the child.
 func (c *childInstance) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
-	c.updateWanted(func(w *desiredState) bool { w.callerWaits, w.shouldRun = false, false; return false })
+	c.updateWanted(func(w *wantedState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err

@@ -12,9 +12,9 @@ import (
 // InspectedPaths is what was seen on the disk of what Specs name. The zero value is of none.
 type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 
-// Inspect looks at what Specs name, and remembers its target before any server of theirs runs: what is relinked
-// afterwards opens nothing more. It may take as long as the disk does. Apply and SetSpecs look at nothing, so they
-// want that it was done for each Spec that they bring.
+// Inspect looks at the paths that Specs name, and remembers the targets of links among them. It must be called before any server
+// of the Specs runs: a link that is changed afterwards opens nothing more. It may take as long as the disk does. Apply and SetSpecs
+// do not look at the disk, so Inspect must have been called for each Spec that they bring.
 func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
 	machine := s.common.machine.WithLookupCache() // most entries name the same paths

@@ -111,14 +111,14 @@ func (c *childInstance) recallManner() {
 }
 
 // visibleSights returns what the instance can see with what is wanted.
-func (c *childInstance) visibleSights(w desiredState) sights {
+func (c *childInstance) visibleSights(w wantedState) sights {
 	return sights{w.Roots, w.boundary, w.whose}
 }
 
 // publishRecalled publishes what the child offered last when it could see what it would see now, unless it was listed in this instance when
 // it could see the same. An instance that may wait for a call does so from here on. One that does not run, and of which nothing is known
 // with other roots, is listed again.
-func (c *childInstance) publishRecalled(w desiredState) {
+func (c *childInstance) publishRecalled(w wantedState) {
 	known := w.Known || w.assumed || c.spec.SeesNoProject()
 	if !known || c.history.recalled && c.history.recalledFor == w.Gen {
 		return
@@ -165,7 +165,7 @@ func (c *childInstance) takeOffer(o *offers.RawOffer) {
 	}
 	c.reportRedefined(o)
 	c.manner = o.Manner()
-	if c.wantedState().Gen != c.history.planned && !c.spec.SeesNoProject() {
+	if c.currentWanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
 		c.history.seen = "" // it is told about other roots, and its list may be of either
 	}
 	c.history.offered = c.history.seen

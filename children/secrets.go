@@ -20,7 +20,7 @@ import (
 
 // withSecrets returns the Launch and the Spec with the values of secrets instead of
 // the references. They go to the Launcher and nowhere else.
-func (c *childInstance) withSecrets(ctx context.Context, l launch.Launch, w desiredState) (launch.Launch, spec.Spec, error) {
+func (c *childInstance) withSecrets(ctx context.Context, l launch.Launch, w wantedState) (launch.Launch, spec.Spec, error) {
 	value := c.valueOf(ctx, w)
 	s := c.spec
 	if s.URL != "" {
@@ -37,7 +37,7 @@ func (c *childInstance) withSecrets(ctx context.Context, l launch.Launch, w desi
 
 // valueOf looks up secrets for a run. Where servers write, one may have put a link
 // instead of a file that holds a value; it leads to nothing that is not in scope.
-func (c *childInstance) valueOf(ctx context.Context, w desiredState) func(reference.Ref) (string, error) {
+func (c *childInstance) valueOf(ctx context.Context, w wantedState) func(reference.Ref) (string, error) {
 	within := sandbox.Boundary{Areas: slices.Clip(w.boundary.Areas)}
 	for _, path := range slices.Concat(program.RootPaths(w.Roots), c.spec.Sandbox.Write) {
 		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
@@ -53,7 +53,7 @@ func (c *childInstance) valueOf(ctx context.Context, w desiredState) func(refere
 
 // headerSupply runs the program that prints the headers of a run; the zero Supply if there is none. The roots of the run count as
 // folders in which servers may write, also if nothing is on record.
-func (c *childInstance) headerSupply(s spec.Spec, w desiredState) remote.Supply {
+func (c *childInstance) headerSupply(s spec.Spec, w wantedState) remote.Supply {
 	if s.HeadersFrom.Command == "" {
 		return remote.Supply{}
 	}

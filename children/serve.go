@@ -24,11 +24,11 @@ type servedRun struct {
 	run   *run.Run
 	since time.Time // it is ready
 	// idleTimer goes off when it is time to look whether the run is idle.
-	idleTimer *time.Timer
-	wg        sync.WaitGroup // goroutines that send to the child
-	sessions  uint64         // started again and told about
-	pulse     health.Pulse
-	before    string // what Status.Err said before it was shown as hung
+	idleTimer    *time.Timer
+	wg           sync.WaitGroup // goroutines that send to the child
+	renewalsSeen uint64         // started again and told about
+	pulse        health.Pulse
+	before       string // what Status.Err said before it was shown as hung
 }
 
 // serveRun keeps one run going until it ends, is replaced, idles or its
@@ -50,8 +50,8 @@ func (c *childInstance) serveRun(r *run.Run) {
 	<-followed
 	s.wg.Wait()
 	switch {
-	case c.ctx.Err() != nil:
-		c.endRun(r, context.Cause(c.ctx).Error())
+	case c.accepting.Err() != nil:
+		c.endRun(r, context.Cause(c.accepting).Error())
 	case why == "":
 		r.Leases.Close()
 		r.Stop(nil)
@@ -93,7 +93,7 @@ func (c *childInstance) backOff(err *run.UnavailableError, s *servedRun) {
 		delay = min(delay, loginDelay)
 	}
 	c.history.next = time.Now().Add(delay)
-	c.updateWanted(func(w *desiredState) bool { w.callerWaits, w.shouldRun = false, false; return false })
+	c.updateWanted(func(w *wantedState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	why := err.Reason
 	if c.history.failures.IsOpen() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
@@ -127,7 +127,7 @@ func (c *childInstance) endRun(r *run.Run, why string) {
 func (c *childInstance) drainCalls(r *run.Run) {
 	t := time.NewTimer(drainWait)
 	defer t.Stop()
-	late, retired := t.C, c.ctx.Done()
+	late, retired := t.C, c.accepting.Done()
 	for c.life.Err() == nil {
 		select {
 		case <-r.Leases.Drained():
@@ -165,23 +165,23 @@ func (s *servedRun) serveUntilEnd(ctx context.Context) string {
 	for {
 		why := ""
 		select {
-		case <-c.ctx.Done():
-			return context.Cause(c.ctx).Error()
+		case <-c.accepting.Done():
+			return context.Cause(c.accepting).Error()
 		case <-r.Ended():
 			return ""
-		case <-c.wantChanged:
+		case <-c.wantedChanged:
 			if why = s.reviewWanted(); why == "" {
 				why = s.checkIdle()
 			}
 		case u := <-r.Offers():
 			c.takeOffer(u.RawOffer)
 			now := r.Renewed()
-			c.publishSnapshot(func(v *instanceSnapshot) { v.status.Renewed += now - s.sessions })
-			s.sessions = now
+			c.publishSnapshot(func(v *instanceSnapshot) { v.status.Renewed += now - s.renewalsSeen })
+			s.renewalsSeen = now
 			u.MarkTaken()
 			c.keepOffer()
 		case <-r.Roots.Written():
-			why = s.followStep(r.Roots.OnAsked(c.wantedState().Wanted))
+			why = s.followStep(r.Roots.OnAsked(c.currentWanted().WantedRoots))
 		case err := <-r.Roots.Shown():
 			why = s.followStep(r.Roots.OnShown(err))
 		case <-r.Roots.Overdue():
@@ -207,7 +207,7 @@ func (s *servedRun) serveUntilEnd(ctx context.Context) string {
 // publishReady publishes the run as one that may be called, with the roots that it
 // was started with applied as far as that can be known.
 func (s *servedRun) publishReady() {
-	w := s.child.wantedState()
+	w := s.child.currentWanted()
 	gen := w.Gen
 	if !servedroots.Same(w.Roots, s.run.Roots.Last()) || s.child.spec.Sandbox.Confines() && gen != s.child.history.planned {
 		gen = 0 // the roots, or the boundary, have changed since then; reviewWanted is called next
@@ -228,16 +228,16 @@ func (s *servedRun) publishRoots(gen uint64, applied bool, why string) {
 // why the run must be replaced, if it must.
 func (s *servedRun) reviewWanted() (why string) {
 	c := s.child
-	w := c.wantedState()
-	c.updateWanted(func(now *desiredState) bool { now.callerWaits, now.shouldRun = false, false; return false })
-	if !s.run.Roots.IsDue(w.Wanted, c.snapshot.Load().gen) {
+	w := c.currentWanted()
+	c.updateWanted(func(now *wantedState) bool { now.callerWaits, now.shouldRun = false, false; return false })
+	if !s.run.Roots.IsDue(w.WantedRoots, c.snapshot.Load().gen) {
 		return ""
 	}
-	return s.followStep(s.run.Roots.Review(w.Wanted, c.rootsChange(s.run, w, c.machine)))
+	return s.followStep(s.run.Roots.Review(w.WantedRoots, c.rootsChange(s.run, w, c.machine)))
 }
 
 // rootsChange returns what other roots would change in how a run was started.
-func (c *childInstance) rootsChange(r *run.Run, w desiredState, m launch.Machine) servedroots.Change {
+func (c *childInstance) rootsChange(r *run.Run, w wantedState, m launch.Machine) servedroots.Change {
 	was := r.Launch
 	next, err := c.planLaunch(w, m)
 	rules, beyond := c.newRules(w.boundary.Barred != "", was.Sandbox, next, err)

@@ -19,16 +19,16 @@ import (
 
 // startRun takes a slot and starts a run until it can be called.
 func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
-	slot := c.common.startSlots.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
+	slot := c.common.startSlots.Take(c.accepting, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
 	if slot == nil {
 		return nil, nil
 	}
 	defer slot.End()
-	if err := c.takePlace(); err != nil || c.ctx.Err() != nil {
+	if err := c.takePlace(); err != nil || c.accepting.Err() != nil {
 		return nil, err
 	}
-	var w desiredState
-	c.updateWanted(func(now *desiredState) bool {
+	var w wantedState
+	c.updateWanted(func(now *wantedState) bool {
 		if w = *now; now.callerWaits {
 			w.looks = nil // what was changed before the call counts
 		}
@@ -69,7 +69,7 @@ func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 		r, err := c.launchRun(l, w)
 		var offer *offers.RawOffer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, slot.End)
+			offer, err = r.Connect(c.accepting, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, slot.End)
 		}
 		switch {
 		case err == nil:
@@ -79,7 +79,7 @@ func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
-		if !errors.Is(err, negotiation.ErrProbed) || c.history.doubted || c.ctx.Err() != nil {
+		if !errors.Is(err, negotiation.ErrProbed) || c.history.doubted || c.accepting.Err() != nil {
 			if !c.history.wasReady {
 				c.history.diedOf = spec.EraAuto // it exits in either era
 			}
@@ -91,11 +91,11 @@ func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 }
 
 // launchRun starts a run.
-func (c *childInstance) launchRun(l launch.Launch, w desiredState) (*run.Run, error) {
-	o := run.RunOptions{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
+func (c *childInstance) launchRun(l launch.Launch, w wantedState) (*run.Run, error) {
+	o := run.RunOptions{Spec: c.spec, Launch: l, WantedRoots: w.WantedRoots, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
 	names := program.VariableNames(l.Env)
 	r, err := run.Start(o, runInstance{c}, func(h jsonrpc.Handler) (link.ChildConnection, error) {
-		l, s, err := c.withSecrets(c.ctx, l, w)
+		l, s, err := c.withSecrets(c.accepting, l, w)
 		if err != nil {
 			return nil, err
 		}

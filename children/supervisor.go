@@ -125,7 +125,7 @@ func (s *Supervisor) closeToChildren() []*childInstance {
 	all := s.liveChildren()
 	s.mu.Unlock()
 	for _, c := range unstarted {
-		c.cancel(errShutdown)
+		c.endNow(errShutdown)
 		c.publishEnd()
 	}
 	return all
@@ -185,7 +185,7 @@ func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 		return nil, false
 	}
 	v := c.snapshot.Load()
-	if v.run == nil || v.gen < c.wantedState().Gen || v.run.LookDue() || !v.run.Enter() {
+	if v.run == nil || v.gen < c.currentWanted().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
 	return &Lease{run: v.run, snapshot: v}, true
@@ -211,8 +211,8 @@ func (s *Supervisor) unknownError(k spec.Key) error {
 	return &run.UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Plan returns what Lease.Where would say if the instance were started now. ok
-// is false if it runs, or could not be started.
+// Plan returns what Lease.Workplace would return if the instance were started now. ok
+// is false if the instance runs, or could not be started.
 func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
 	c := s.childOf(k)
 	if c == nil {
@@ -221,11 +221,11 @@ func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
 	if v := c.snapshot.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	return s.planWith(c, c.wantedState())
+	return s.planWith(c, c.currentWanted())
 }
 
-// PlanWith returns what Lease.Where would say about an instance that was given these
-// roots by SetRoots. ok is false if it could not be started with them.
+// PlanWith returns what Lease.Workplace would return if the instance had been given these
+// roots by SetRoots. ok is false if the instance could not be started with them.
 func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
 	c := s.childOf(k)
 	if c == nil {
@@ -234,12 +234,12 @@ func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, serve
 	if r := c.snapshot.Load().run; r != nil && !s.WouldReplace(k, roots) {
 		return r.Launch.Dir, program.RootPaths(roots), true
 	}
-	w := c.wantedState()
+	w := c.currentWanted()
 	w.Roots = roots
 	return s.planWith(c, w)
 }
 
-func (s *Supervisor) planWith(c *childInstance, w desiredState) (cwd string, served []string, ok bool) {
+func (s *Supervisor) planWith(c *childInstance, w wantedState) (cwd string, served []string, ok bool) {
 	l, err := c.planLaunch(w, s.machineFor(c))
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
@@ -262,10 +262,10 @@ func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
 	if r == nil {
 		return false
 	}
-	w := c.wantedState()
+	w := c.currentWanted()
 	w.Roots = roots
 	change := c.rootsChange(r, w, s.machineFor(c))
-	change.SameRoots, change.Empty = servedroots.Same(roots, c.wantedState().Roots), len(roots) == 0
+	change.SameRoots, change.Empty = servedroots.Same(roots, c.currentWanted().Roots), len(roots) == 0
 	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.IsProbed(), r.Roots.WasAsked()
 	return change.Decide() == servedroots.Replace

@@ -50,18 +50,18 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 	}
 }
 
-// noteListsChanged informs clients that a child has announced a change of lists, if they have asked
+// tellListsChanged informs clients that a child has announced a change of lists, if they have asked
 // it for something: they know before they get the answer, which waits for no list. All others
 // are told when the lists have been read, if they have changed.
-func (h *Hub) noteListsChanged(k spec.Key, which offers.Lists) {
+func (h *Hub) tellListsChanged(k spec.Key, which offers.Lists) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		_, to, asks := s.sender.InFlight.Find(k, nil)
 		switch {
 		case !asks || s.currentConfiguration().IsDenied(k.Child):
 		case s.handshaken.Load() && s.mainMessenger.Connected():
-			s.notifier.NoteOutdated(which, s.mainMessenger)
+			s.notifier.WarnOutdated(which, s.mainMessenger)
 		default:
-			s.notifier.NoteOutdated(which, to)
+			s.notifier.WarnOutdated(which, to)
 		}
 	}
 }
@@ -226,15 +226,15 @@ func (h *Hub) passTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	}
 }
 
-// noteRedefined logs, records and keeps what a child has redefined. It is called by the
+// recordRedefinitions logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
-func (h *Hub) noteRedefined(k spec.Key, tools []offers.Redefinition) {
+func (h *Hub) recordRedefinitions(k spec.Key, tools []offers.Redefinition) {
 	conf, owner := h.nowOf(k).Common(), "" // whatever toolsets show
 	if s, ok := h.sessions.Owner(k); ok {
 		owner = s.id
 	}
 	for _, t := range tools {
-		if !conf.Offers.Wants(k.Child, t.Tool) {
+		if !conf.CatalogBuilder.Wants(k.Child, t.Tool) {
 			continue
 		}
 		name := printable.Escape(t.Tool, 200)
@@ -247,9 +247,9 @@ func (h *Hub) noteRedefined(k spec.Key, tools []offers.Redefinition) {
 	}
 }
 
-// noteKernelRefusal records what the kernel has refused a child, as its stderr tells. It is
+// recordKernelRefusal records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
-func (h *Hub) noteKernelRefusal(k spec.Key, f sandbox.Refusal, dirs []string) {
+func (h *Hub) recordKernelRefusal(k spec.Key, f sandbox.Refusal, dirs []string) {
 	session, whose := "", "" // of a child that several principals may share no one's
 	if s, ok := h.sessions.Owner(k); ok {
 		session, whose = s.id, s.principal.String()

@@ -187,7 +187,7 @@ func TestConfinedChanges(t *testing.T) {
 	m := newChanging(t)
 	m.apply()
 	m.cat(m.file("a"))
-	ctx, over := context.WithCancel(t.Context())
+	ctx, endCalls := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var lost []string
@@ -216,7 +216,7 @@ func TestConfinedChanges(t *testing.T) {
 			break
 		}
 	}
-	over()
+	endCalls()
 	wg.Wait()
 	if len(lost) > 0 {
 		t.Errorf("calls were lost: %q", lost)

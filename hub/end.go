@@ -32,7 +32,7 @@ func (h *Hub) EndSessions(ctx context.Context, id, principal string) []EndedSess
 			one.Kept = whyStdio
 		} else {
 			ended = append(ended, s)
-			s.records.NoteEnd()
+			s.records.RecordEnd()
 		}
 		found = append(found, one)
 	}

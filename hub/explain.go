@@ -42,7 +42,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Roots: []string{}, Findings: []status.Finding{}, Era: s.sender.ClientOf(ctx).Era(),
 	}
 	f, err := s.sender.Preview(ctx, tool, arguments)
-	switch kind := failure.FailureKindOf(context.Background(), err); {
+	switch kind := failure.KindOf(context.Background(), err); {
 	case err == nil:
 		e.TakePreview(f)
 		e.Share = tool.Conf.Child(tool.Child).Spec.Share.String()
@@ -65,7 +65,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 func (s *Session) explainHidden(name string) *status.Explanation {
 	conf := s.currentConfiguration()
 	all := conf.Common()
-	owners := all.Offers.Owners(name)
+	owners := all.CatalogBuilder.Owners(name)
 	if conf.ToolsetView() == nil || len(owners) == 0 {
 		return nil
 	}

@@ -213,7 +213,7 @@ func (s *Session) serveAndWait(r client.RequestMessenger, end *jsonrpc.Cancellat
 		handshake.Client
 		call.AwaitedAnswer
 	}{handshake.Client{RequestMessenger: r, Host: handshakeHost{s}}, call.AwaitedAnswer{Cancellation: end}}
-	s.noteReady()
+	s.markReady()
 	if !modern.DeclaresCapabilities(m) {
 		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.AwaitedAnswer, m); ok {
 			return answer
@@ -225,7 +225,7 @@ func (s *Session) serveAndWait(r client.RequestMessenger, end *jsonrpc.Cancellat
 // recordOrigin tells the record who has begun a session over HTTP, and from where.
 func (s *Session) recordOrigin(frontSession *httpfront.FrontSession) {
 	address, agent := frontSession.Origin()
-	s.records.NoteSession(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
+	s.records.RecordSession(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
 }
 
 // longestAgent is how much of a User-Agent is told.

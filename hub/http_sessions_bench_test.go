@@ -203,11 +203,11 @@ func mainIfCallers() {
 	if err := json.Unmarshal([]byte(what), &c); err != nil {
 		panic(err)
 	}
-	var over atomic.Bool
+	var inputEnded atomic.Bool
 	if c.Calls == 0 {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			over.Store(true)
+			inputEnded.Store(true)
 		}()
 	}
 	took := make([][]time.Duration, c.Callers)
@@ -216,7 +216,7 @@ func mainIfCallers() {
 	ready.Add(c.Callers)
 	for n := range c.Callers {
 		all.Go(func() {
-			for i := 0; i < 10 || c.Calls > 0 && i < c.Calls+10 || c.Calls == 0 && !over.Load(); i++ {
+			for i := 0; i < 10 || c.Calls > 0 && i < c.Calls+10 || c.Calls == 0 && !inputEnded.Load(); i++ {
 				start := time.Now()
 				c.call(client, n, i)
 				if i >= 10 {

@@ -63,7 +63,7 @@ type Hub struct {
 	terminal       approval.Terminal // holds what people answer outside of clients
 	redefined      catalog.Redefinitions
 	recent         audit.Recent // refusals, if no log is kept
-	recorded       *record.Group
+	recordGroup    *record.Group
 	turns          turns.Table        // of calls at servers that hub.json bounds
 	callers        *callertoken.Table // the tokens by which callers over HTTP were admitted
 
@@ -91,7 +91,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	cfg.Audit.Recent = &h.recent
-	h.recorded = record.NewGroup(cfg.Audit.Recorder, cfg.Log)
+	h.recordGroup = record.NewGroup(cfg.Audit.Recorder, cfg.Log)
 	conf, err := configuration.New(cfg, h.ownTools, nil)
 	if err != nil {
 		return nil, err
@@ -103,11 +103,11 @@ func New(cfg Config) (*Hub, error) {
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
-		changed = h.noteChildStatus
+		changed = h.updateChild
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.SupervisorOptions{
-		Specs: conf.Specs(), Changed: changed, ListsChanged: h.noteListsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.noteRedefined, Refused: h.noteKernelRefusal, Launcher: cfg.Launcher,
+		Specs: conf.Specs(), Changed: changed, ListsChanged: h.tellListsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.recordRedefinitions, Refused: h.recordKernelRefusal, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable

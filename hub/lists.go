@@ -148,7 +148,7 @@ func (s *Session) listCaching(k offers.ListKind) modern.Caching {
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	all := conf.Offers.Extensions(offers)
+	all := conf.CatalogBuilder.Extensions(offers)
 	known := s.unconfirmedExtensions(conf, offers, all)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 && known == "" {
 		return result
@@ -166,7 +166,7 @@ func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 		return true
 	}
 	conf, offers := s.Offers()
-	among := conf.Offers.Extensions(offers).Speakers(method)
+	among := conf.CatalogBuilder.Extensions(offers).Speakers(method)
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
@@ -182,7 +182,7 @@ func (s *Session) withInstructions(result []byte, conf *configuration.Configurat
 	if of := conf.About.Instructions; of != "" {
 		text = of + "\n\n" + text
 	}
-	if servers := conf.Offers.Catalog(offers).For(conf.Checker).Servers(); servers != "" {
+	if servers := conf.CatalogBuilder.Catalog(offers).For(conf.Checker).Servers(); servers != "" {
 		text += " " + servers
 	}
 	if said := conf.ToolsetView().Instructions(); said != "" {
@@ -190,7 +190,7 @@ func (s *Session) withInstructions(result []byte, conf *configuration.Configurat
 	}
 	for _, name := range conf.ChildNames() {
 		offer := offers[name]
-		if offer == nil || !conf.Offers.ShowsOthers(name) || offer.Instructions == "" {
+		if offer == nil || !conf.CatalogBuilder.ShowsOthers(name) || offer.Instructions == "" {
 			continue
 		}
 		said := printable.Clean(offer.Instructions)

@@ -51,8 +51,8 @@ func (h *Hub) transportOf(child string) string {
 	return telemetry.Pipe
 }
 
-// noteChildStatus is the Changed callback of a hub that has telemetry.
-func (h *Hub) noteChildStatus(st children.Status, offer *offers.RawOffer) {
+// updateChild is the Changed callback of a hub that has telemetry.
+func (h *Hub) updateChild(st children.Status, offer *offers.RawOffer) {
 	h.telemetry.UpdateChild(&st)
 	h.sessions.UpdateInstance(st, offer)
 }

@@ -142,7 +142,7 @@ func (s *Session) noteModernClient(first *declaration.Claims) {
 		s.mu.Unlock()
 		s.metrics.SetModernVersion(modern.Version)
 		s.roots.ExpectCallRoots()
-		s.noteClient(first.Name)
+		s.markClientKnown(first.Name)
 	})
 }
 
@@ -162,7 +162,7 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 	s.noteModernClient(&meta.Claims)
 	handler := s.handlerOf(m.Method)
 	if !handler.needsNoChild() {
-		s.noteReady()
+		s.markReady()
 	}
 	switch {
 	case handler.modern == nil:
@@ -176,7 +176,7 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Notifier: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if handler.MayAsk {
 			if level != 0 {
-				s.noteModernLevel(end.Context(), level)
+				s.raiseModernLevel(end.Context(), level)
 			}
 			if answer, ok := s.sender.TryCallToolAndWait(c, &call.AwaitedAnswer{Cancellation: end}, request); ok {
 				return answer
@@ -190,7 +190,7 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 // what is not known yet: the next answer shows the extensions of that, too.
 func (s *Session) answerDiscover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
 	if s.stateless {
-		s.noteReady()
+		s.markReady()
 	}
 	s.AwaitRecalled(ctx)
 	b := jsonrpc.AppendStrings([]byte(`{"supportedVersions":`), modern.Versions())
@@ -200,7 +200,7 @@ func (s *Session) answerDiscover(ctx context.Context, _ *jsonrpc.Message) jsonrp
 		known = `"` + methods.ExtensionTasks + `":{}`
 	}
 	conf, offered := s.offersAtGreeting(ctx)
-	all := conf.Offers.Extensions(offered)
+	all := conf.CatalogBuilder.Extensions(offered)
 	if maybe := s.unconfirmedExtensions(conf, offered, all); maybe != "" {
 		known = strings.TrimPrefix(known+","+maybe, ",")
 	}

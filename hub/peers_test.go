@@ -112,11 +112,11 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 				h := runHub(t, cfg)
 				var all sync.WaitGroup
 				var begin func(params string) (cancel func())
-				var over func()
+				var endSession func()
 				if front == "stdio" {
 					c, leave := enter(t, h)
 					c.handshake(`{}`)
-					over = leave
+					endSession = leave
 					begin = func(params string) func() {
 						ctx, cancel := context.WithCancelCause(t.Context())
 						all.Go(func() { _, _ = c.conn.Call(ctx, "tools/call", []byte(params)) })
@@ -124,7 +124,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 					}
 				} else {
 					c := bubble(t, h).initialize(`{}`).initialized()
-					over = func() { c.do("DELETE", "", headerSession, c.session) }
+					endSession = func() { c.do("DELETE", "", headerSession, c.session) }
 					last := 100
 					begin = func(params string) func() {
 						last++
@@ -158,7 +158,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 				if s.who("second") != nil {
 					t.Error("it ran all the same")
 				}
-				over()
+				endSession()
 			})
 		})
 	}

@@ -179,14 +179,14 @@ func (p *reloadPlanner) listedTools(conf *configuration.Configuration) map[strin
 	for i := range conf.Children {
 		c := &conf.Children[i]
 		if raw := p.offerOf(conf, c); raw != nil {
-			offers[c.Spec.Name] = conf.Offers.Read(c.Spec.Name, raw)
+			offers[c.Spec.Name] = conf.CatalogBuilder.Read(c.Spec.Name, raw)
 		}
 	}
 	out := map[string][]string{}
 	for name := range offers {
 		out[name] = nil
 	}
-	for _, t := range conf.Offers.Catalog(offers).For(conf.For(configuration.Audience{Principal: principal.User()}).Checker).Listed() {
+	for _, t := range conf.CatalogBuilder.Catalog(offers).For(conf.For(configuration.Audience{Principal: principal.User()}).Checker).Listed() {
 		if t.Child != "" {
 			out[t.Child] = append(out[t.Child], t.Name)
 		}

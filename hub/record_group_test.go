@@ -100,8 +100,8 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	if !bounds.Within(bounds.Patience, func() bool { return r.h.recorded.Waiting() == n }) {
-		t.Fatalf("%d calls wait, want %d", r.h.recorded.Waiting(), n)
+	if !bounds.Within(bounds.Patience, func() bool { return r.h.recordGroup.Waiting() == n }) {
+		t.Fatalf("%d calls wait, want %d", r.h.recordGroup.Waiting(), n)
 	}
 }
 

@@ -26,7 +26,7 @@ func (h *Hub) Status() status.Hub {
 	st := status.Hub{
 		Children:  status.Children(everyChild(conf, sessions), h.sup.Status(), offers, conf.Environ, serves),
 		NotServed: status.NotServedBy(conf), Sessions: []status.Session{}, Redefined: h.redefined.List(),
-		Audit: conf.Audit.Status(), Policy: status.PolicyOf(conf.Checker), Refusals: h.recent.List(), Extensions: status.ExtensionsOf(conf.Offers.Extensions(offers)),
+		Audit: conf.Audit.Status(), Policy: status.PolicyOf(conf.Checker), Refusals: h.recent.List(), Extensions: status.ExtensionsOf(conf.CatalogBuilder.Extensions(offers)),
 	}
 	st.NotServed = slices.DeleteFunc(st.NotServed, func(n status.NotServed) bool { // it is, in the surroundings of some
 		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.currentConfiguration().Child(n.Server) != nil })

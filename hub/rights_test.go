@@ -61,7 +61,7 @@ func TestLinesOfTheKernelNameWhoseInstanceItIs(t *testing.T) {
 	}
 	s := h.sessions.Sessions()[0]
 	for _, child := range []string{"own", "roots", "all"} {
-		h.noteKernelRefusal(s.assignedSession.Assignments().Key(child), sandbox.Refusal{Path: "/etc/" + child}, nil)
+		h.recordKernelRefusal(s.assignedSession.Assignments().Key(child), sandbox.Refusal{Path: "/etc/" + child}, nil)
 	}
 	stop()
 	all, err := trail.Decisions(dir, trail.Filter{})

@@ -22,9 +22,11 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	var s *Session
 	for _, s = range h.sessions.Sessions() {
 	}
-	over, cancel := context.WithCancel(t.Context())
+	endedContext, cancel := context.WithCancel(t.Context())
 	cancel()
-	given := func() error { return s.assignedSession.AwaitServed(over, s.roots.RootsView(), cfg.Roots.Timeout) }
+	given := func() error {
+		return s.assignedSession.AwaitServed(endedContext, s.roots.RootsView(), cfg.Roots.Timeout)
+	}
 	if err := given(); err != nil {
 		t.Fatalf("what was served already is waited for: %v", err)
 	}

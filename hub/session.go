@@ -127,11 +127,11 @@ func (h *Hub) newSession(options sessionOptions) *Session {
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.metrics = h.telemetry.NewSession(telemetry.SessionLabels{Session: id, HTTP: options.http, Principal: options.principal.String(), Stateless: options.stateless})
-	s.records = record.New(id, options.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
+	s.records = record.New(id, options.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recordGroup, s.metrics)
 	s.approvals = s.newApprovals()
 	s.assignedSession = h.sessions.NewAssignedSession(assignment.AssignedSessionOptions[*Session]{
 		Session: s, ID: id, Principal: options.principal.Key(), Rights: options.principal.RightsKey(), Caller: options.caller, Current: current, PerRequest: options.stateless, Offering: s.Offering, Approvals: s.approvals,
-		Restarted: s.notifier.NoteRestart, Changed: s.notifier.NoteChange,
+		Restarted: s.notifier.NoteRestart, Changed: s.notifier.SignalChange,
 	})
 	life := time.Duration(0)
 	if options.stateless { // it may last as long as its token is used
@@ -207,9 +207,9 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 	return err
 }
 
-// noteReady reports that the client is there. Later calls do nothing.
-func (s *Session) noteReady() {
-	s.noteClient("")
+// markReady lets everything begin that waits until the client is ready. Later calls do nothing.
+func (s *Session) markReady() {
+	s.markClientKnown("")
 	s.startOnce.Do(func() {
 		s.mu.Lock()
 		s.hasStarted = true
@@ -218,9 +218,9 @@ func (s *Session) noteReady() {
 	})
 }
 
-// noteClient notes that the client has declared what it can do, or never will. name is how it calls itself, which may choose its
+// markClientKnown remembers that the client has declared what it can do, or never will. name is how it calls itself, which may choose its
 // toolsets. Only the first call counts.
-func (s *Session) noteClient(name string) {
+func (s *Session) markClientKnown(name string) {
 	s.knownOnce.Do(func() {
 		if name != "" && s.local {
 			s.current.NoteClient(name)
@@ -250,7 +250,7 @@ func (s *Session) setCaps(params []byte) {
 	}
 	s.mu.Unlock()
 	s.records.SetClient(c.String())
-	s.noteClient(c.Name)
+	s.markClientKnown(c.Name)
 }
 
 func (s *Session) clientClaims() declaration.Claims {
@@ -348,9 +348,9 @@ func (s *Session) tellLevels(ctx context.Context) {
 	told.Wait()
 }
 
-// noteModernLevel sees to it that children log what a modern request wants to hear: those
+// raiseModernLevel sees to it that children log what a modern request wants to hear: those
 // of the other era have one level for everything. The others go by the request.
-func (s *Session) noteModernLevel(ctx context.Context, level declaration.Level) {
+func (s *Session) raiseModernLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	more := s.modernLevel.MoreVerbose(level) != s.modernLevel
 	if more {

@@ -136,7 +136,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, m.Method+" came before initialize, and without the _meta of "+modern.Version+": say initialize first")
 	}
 	if !handler.needsNoChild() {
-		s.noteReady()
+		s.markReady()
 	}
 	if handler.handshake == nil {
 		handler.handshake = (*Session).refuseMethod
@@ -200,7 +200,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		caps := s.clientClaims()
 		if caps.Known && s.notifier.NoteInitialized() { // nothing is known of a client that did not introduce itself
 			s.roots.NoteHandshake(caps.Roots, caps.RootsChange)
-			s.noteReady()
+			s.markReady()
 		}
 	case methods.Progress:
 		s.sender.InFlight.Progress(m)

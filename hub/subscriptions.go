@@ -79,7 +79,7 @@ func (s subscribeSession) At(child, uri string) subscribe.ResourceSource {
 
 func (s subscribeSession) Denies(child string) bool {
 	conf := s.currentConfiguration()
-	return conf.Checker.Refuses(child, methods.Subscribe) || !conf.Offers.ShowsOthers(child)
+	return conf.Checker.Refuses(child, methods.Subscribe) || !conf.CatalogBuilder.ShowsOthers(child)
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {

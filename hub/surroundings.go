@@ -40,7 +40,7 @@ func (a *Attachment) Keep(m *kept.Memory) { a.at.Surroundings.Kept = m }
 // tellClient tells the record and the hub's own log who has come with this session.
 func (s *Session) tellClient(of *Surroundings) {
 	by := audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(of.Dir, longestFolder), Process: of.Client.PID, Adapter: of.Adapter.PID}
-	s.records.NoteSession(by)
+	s.records.RecordSession(by)
 	log := s.hub.currentConfiguration().Log
 	log.Info().Str("session", s.id[:8]).Str("client", by.Name).Str("folder", by.Folder).Int("process", by.Process).Int("adapter", by.Adapter).Msg("a session has begun")
 }

@@ -298,7 +298,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 					if v.Deciding == nil {
 						continue
 					}
-					told := v.Deciding.Leads + v.Deciding.Value + v.Deciding.Raw + v.Why
+					told := v.Deciding.Target + v.Deciding.Value + v.Deciding.Raw + v.Why
 					for _, r := range v.Deciding.Readings {
 						told += r.Err
 					}
@@ -315,11 +315,11 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	if _, v := w.call(c, tool, `{"x":"$MINE"}`); v.Decision != policy.Deny {
 		t.Error("a variable of the child is not judged")
 	}
-	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != policy.Deny || v.Deciding.Leads != w.outside {
+	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != policy.Deny || v.Deciding.Target != w.outside {
 		t.Errorf("%+v", v.Deciding)
 	}
 	// The control: written out, the value would be in the denial.
-	if _, v := w.call(c, tool, `{"path":"/`+secret+`"}`); !strings.Contains(v.Deciding.Leads, secret) {
+	if _, v := w.call(c, tool, `{"path":"/`+secret+`"}`); !strings.Contains(v.Deciding.Target, secret) {
 		t.Errorf("%+v", v.Deciding)
 	}
 }

@@ -222,8 +222,8 @@ func (s *Scan) Certain() bool {
 	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f detect.Finding) bool { return !f.Conditional() })
 }
 
-// NeedsJudge reports whether Judge may say anything but Allow, or has anything to note. false: dispatch at once. Rules that are for
-// some people only may say more.
+// NeedsJudge reports whether Judge may return another decision than Allow, or anything else that has to be recorded. If it is false, the
+// call can be sent without Judge, unless rules that are for some people only decide about it: see [Checker.For].
 func (s *Scan) NeedsJudge() bool {
 	return s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 || s.found.Lenient > 0 || !s.tool.ruling.LetsPass()
 }
@@ -253,19 +253,19 @@ func (c *Checker) finishScan(t *Tool, found detect.Result, err error) (*Scan, er
 
 // Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
-func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.RootsView) *Verdict {
-	out := &Verdict{Case: v.Case, Stale: v.Stale, Rule: RuleUnjudged}
+func (c *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsView) *Verdict {
+	out := &Verdict{Case: rootsView.Case, Stale: rootsView.Stale, Rule: RuleUnjudged}
 	if c == nil || s == nil || s.tool == nil {
 		return out
 	}
 	out.Child, out.Tool, out.Lenient = s.tool.child.Name, s.tool.name, s.found.Lenient
-	if v.Snapshot != nil {
-		out.Generation = v.Snapshot.Generation()
+	if rootsView.Snapshot != nil {
+		out.Generation = rootsView.Snapshot.Generation()
 	}
 	work := s.found.Work // a scan may be judged more than once
-	j := &judge{c: c, scan: s, work: &work, callCtx: w, roots: v, container: w.Container, startsAtFirst: s.tool.first}
+	j := &judge{c: c, scan: s, work: &work, callCtx: callCtx, roots: rootsView, container: callCtx.Container, startsAtFirst: s.tool.first}
 	j.rules.Ruling = c.rulingFor(s.tool)
-	resources := c.judgeResources(s.found.Resources, v)
+	resources := c.judgeResources(s.found.Resources, rootsView)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
 		j.decide(out)
@@ -274,19 +274,19 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.RootsView) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.Machine = j.disk.Open(&c.m, j.work, w.NoWait)
+	j.Machine = j.disk.Open(&c.m, j.work, callCtx.NoWait)
 	if j.Windows {
-		j.disk.SetShares(v.Snapshot.Guard().NamesShare)
+		j.disk.SetShares(rootsView.Snapshot.Guard().NamesShare)
 	}
-	cwd := w.Cwd
+	cwd := callCtx.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir
 	}
 	j.SetWorkdir(cwd, &j.secret)
-	if v.Snapshot != nil {
-		j.guard = c.policy.WithSandbox(j.Machine, v.Snapshot.Guard()).Through(j.FS)
+	if rootsView.Snapshot != nil {
+		j.guard = c.policy.WithSandbox(j.Machine, rootsView.Snapshot.Guard()).Through(j.FS)
 	}
-	j.rules = policy.Evaluation{Ruling: j.rules.Ruling, Machine: j.Machine, Guard: j.guard, Unbounded: v.Open && j.isBoundless(), Grants: w.Grants, Approved: w.Approved}
+	j.rules = policy.Evaluation{Ruling: j.rules.Ruling, Machine: j.Machine, Guard: j.guard, Unbounded: rootsView.Open && j.isBoundless(), Grants: callCtx.Grants, Approved: callCtx.Approved}
 	out.Findings = append(j.judgeReadings(s.found.Findings, s.found.Reread), resources...)
 	j.decide(out)
 	j.rewritePaths(out)

@@ -99,7 +99,7 @@ func TestReadingsAreJoined(t *testing.T) {
 	} {
 		out := FindingVerdict{Decision: policy.Allow}
 		for _, s := range tc.steps {
-			j.addReading(&out, Reading{Code: s.code, Root: s.root, Leads: s.code}, s.d)
+			j.addReading(&out, Reading{Code: s.code, Root: s.root, Target: s.code}, s.d)
 		}
 		if out.Code != tc.code || out.Decision != tc.d || out.Outside != tc.outside || len(out.Readings) != len(tc.steps) {
 			t.Errorf("%s: %+v", name, out)
@@ -112,8 +112,8 @@ func TestReadingsAreJoined(t *testing.T) {
 	if len(out.Readings) != maxReadings {
 		t.Errorf("%d readings are kept", len(out.Readings))
 	}
-	j.addReading(&out, Reading{Code: CodeOutside, Leads: "/x"}, policy.Deny)
-	if len(out.Readings) != maxReadings || out.Readings[maxReadings-1].Code != CodeOutside || out.Leads != "/x" {
+	j.addReading(&out, Reading{Code: CodeOutside, Target: "/x"}, policy.Deny)
+	if len(out.Readings) != maxReadings || out.Readings[maxReadings-1].Code != CodeOutside || out.Target != "/x" {
 		t.Errorf("the offending reading is not kept: %+v", out)
 	}
 }
@@ -1015,7 +1015,7 @@ func TestEscapesAreDescribed(t *testing.T) {
 	} {
 		var r Reading
 		escape := j.describeEscape(&r, &tc.place, tc.err)
-		if r.Code != tc.code || r.Leads != tc.leads || (escape != nil) != strings.HasPrefix(r.Code, CodeOutside) || r.Linked != (tc.place == linked) {
+		if r.Code != tc.code || r.Target != tc.leads || (escape != nil) != strings.HasPrefix(r.Code, CodeOutside) || r.Linked != (tc.place == linked) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -31,20 +31,20 @@ type judge struct {
 	container        *machine.Container
 	startsAtFirst    bool              // of the directories that the child is served, the first is where its relative paths start
 	ownDirs          []string          // directories among the call's own arguments
-	baseDirs         []string          // memo of bases
+	baseDirs         []string          // memo of baseDirectories
 	secondPass       bool              // bases are directories that the call itself names
 	callSetsWorkdir  bool              // the call names the directory inside the boundary that it works in
 	givenRoots       map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longestRoot      int               // bytes of a root in it
 	watched          []fs.FileInfo     // protected files as they are now; nil: not looked at
 	lists            map[string][]fs.DirEntry
-	strayDirs        memo.Map[string, bool] // of strays
-	guardedDirs      memo.Map[string, bool] // of guardsName
+	strayDirs        memo.Map[string, bool] // memo of startsOutside, by base directory: true if that is outside the boundary
+	guardedDirs      memo.Map[string, bool] // memo of guardsName, by base directory: true if that is protected, or in the directory of a rule
 	secret           bool                   // a variable was expanded whose value must not be shown
 	hintedDirs       []string               // directories among the names that count only under a condition
 
 	rules     policy.Evaluation          // of the policy, as they are asked about this call
-	oddRoots  memo.Map[string, *oddRoot] // of oddRootOf
+	oddRoots  memo.Map[string, *oddRoot] // memo of oddRootOf, by the root and the tail behind it
 	namedDirs []string                   // directories that the call itself names and that were bases
 }
 
@@ -108,7 +108,7 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 				out.candidates = &policy.Candidates{}
 			}
 			candidate.BoundaryDecision = d
-			r.kind = j.rules.Add(out.candidates, &candidate, out.Role, r.Leads)
+			r.kind = j.rules.Add(out.candidates, &candidate, out.Role, r.Target)
 		}
 		j.addReading(&out, r, d)
 	}
@@ -203,13 +203,13 @@ func (j *judge) pathOf(uri string) string {
 func (j *judge) addReading(out *FindingVerdict, r Reading, d policy.Decision) {
 	out.Outside = out.Outside || r.Root == "" && r.Code != CodeNullDevice && r.Code != CodeProtected
 	if d == policy.Deny && out.Decision == policy.Allow {
-		out.Decision, out.Code, out.Leads = policy.Deny, r.Code, r.Leads
+		out.Decision, out.Code, out.Target = policy.Deny, r.Code, r.Target
 		if len(out.Readings) >= maxReadings {
 			out.Readings = out.Readings[:maxReadings-1]
 		}
 	}
 	if out.Code == "" {
-		out.Code, out.Leads = r.Code, r.Leads
+		out.Code, out.Target = r.Code, r.Target
 	}
 	if out.Decision == policy.Allow && r.Code == CodeOpen {
 		out.Code = r.Code
@@ -252,7 +252,7 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
 	r = Reading{Text: m.text, Path: m.path, kind: -1}
 	conditional := f.Conditional()
-	candidate.Hard = true // until it is known its target
+	candidate.Hard = true // until the target of the path is known
 	if f.Form == detect.FormName && !j.nameCounts(f, m) {
 		return r, policy.Allow, false
 	}
@@ -269,7 +269,7 @@ func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Can
 		dev = m.text // of Git Bash
 	}
 	if isHarmless(f, dev) {
-		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
+		r.Code, r.Target, r.Exists = CodeNullDevice, dev, true
 		candidate.Hard, candidate.Known = false, true
 		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return r, policy.Allow, !f.Relative()
@@ -326,7 +326,7 @@ func (j *judge) isDir(p string) bool {
 
 // describeEscape fills in the target of a path, and the code for that.
 func (j *judge) describeEscape(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
-	r.Leads, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
+	r.Target, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
 	r.Linked = place.Readings.Lexical != place.Readings.Physical || place.Readings.Cleaned != place.Readings.Physical
 	switch {
 	case err == nil:
@@ -334,7 +334,7 @@ func (j *judge) describeEscape(r *Reading, place *guard.Place, err error) (escap
 	case errors.As(err, &escape):
 		r.Code = CodeOutside
 		if escape.Resolved != "" {
-			r.Leads = escape.Resolved
+			r.Target = escape.Resolved
 		}
 		if escape.Reading == guard.ReadingPhysical || escape.Reading == guard.ReadingCleaned {
 			r.Code = CodeOutsideLink
@@ -406,7 +406,7 @@ func (j *judge) judgeReadings(findings []detect.Finding, reread int) (list []Fin
 		decision                    policy.Decision
 	}
 	key := func(f *FindingVerdict) same {
-		return same{f.Pointer, f.Value, f.Code, f.Leads, f.Form, f.Role, f.Decision}
+		return same{f.Pointer, f.Value, f.Code, f.Target, f.Form, f.Role, f.Decision}
 	}
 	seen := make(map[same]bool, len(list))
 	for i := range list {

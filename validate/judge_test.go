@@ -144,7 +144,8 @@ func TestBadDeclarations(t *testing.T) {
 	}
 }
 
-// TestProtected: V10. A hard link stands for everything that text cannot see.
+// TestProtected holds that a protected file and all of a protected directory are denied inside the roots too, by every name that leads to
+// them. A hard link stands for every name that text cannot show.
 func TestProtected(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -375,7 +376,7 @@ func TestFindingsOfACall(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if v.Decision != policy.Deny || v.Deciding == nil || v.Deciding.Pointer != "/list/1" || v.Deciding.Code != CodeOutsideLink || v.Deciding.Leads != w.outside+"/secret.txt" {
+	if v.Decision != policy.Deny || v.Deciding == nil || v.Deciding.Pointer != "/list/1" || v.Deciding.Code != CodeOutsideLink || v.Deciding.Target != w.outside+"/secret.txt" {
 		t.Errorf("verdict %+v", v.Deciding)
 	}
 	if want := `"mcpServers": { "child": { "paths": { "args": { "read_thing": { "/list/*": "none" } } } } }`; v.Deciding.Hint != want {
@@ -386,7 +387,8 @@ func TestFindingsOfACall(t *testing.T) {
 	}
 }
 
-// TestOther: V7.
+// TestOther holds that a request that is no call of a tool is judged by its paths too: the URI of a resource, the values in its template,
+// and the arguments of prompts and completions.
 func TestOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

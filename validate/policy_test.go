@@ -276,7 +276,7 @@ func TestGrants(t *testing.T) {
 	wide.Served = append(slices.Clone(w.roots), w.outside) // from there it is inside nothing, and asked about as well
 	v := asked.Judge(s, wide, w.view())
 	for _, r := range v.Deciding.Readings {
-		if !r.Asks || !strings.HasPrefix(r.Leads, w.home+"/projects") {
+		if !r.Asks || !strings.HasPrefix(r.Target, w.home+"/projects") {
 			t.Errorf("reading %+v", r)
 		}
 	}

@@ -34,8 +34,8 @@ const oldWorkdir = "${OLDPWD}/"
 // noPath returns the meaning of a text that is no path here, and why.
 func noPath(text, code, err string) meaning { return meaning{text: text, code: code, err: err} }
 
-// nameableText returns a text in which each wildcard has become a letter: nothing on Windows is called * or ?, so the other names
-// of a pattern say its target. A pattern with alternatives in round brackets stays, and is refused.
+// nameableText returns a text in which each wildcard has become a letter. Nothing on Windows is called * or ?, so the other names
+// in a pattern decide where it leads. A pattern with alternatives in round brackets stays, and is refused.
 func (j *judge) nameableText(text string) string {
 	if _, remote := j.Platform.Remote(text); !j.Windows || remote || extended.MatchString(text) {
 		return text

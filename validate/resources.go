@@ -61,12 +61,12 @@ func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.RootsView
 		if !r.Bound {
 			continue
 		}
-		out := FindingVerdict{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.search.ClientResources}
+		out := FindingVerdict{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Target: r.URI, byClient: c.search.ClientResources}
 		if !r.Inside() {
 			out.Decision, out.Code, out.Outside, out.Hint = policy.Deny, CodeOutsideResource, true, resourceHint(r.SuggestedPrefix)
 			out.bounds = set.List(r.Scheme)
 		}
-		out.Readings = []Reading{{Text: chars.Clip(f.Value, detect.MaxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
+		out.Readings = []Reading{{Text: chars.Clip(f.Value, detect.MaxRaw), Path: r.URI, Target: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
 		list = append(list, out)
 	}
 	return list

@@ -37,7 +37,7 @@ func (j *judge) applyRules(out *FindingVerdict) {
 	}
 	out.fired, out.Rule = d.Rule, d.Rule.Name
 	if d.Leads != "" {
-		out.Leads = d.Leads
+		out.Target = d.Leads
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // row is one argument of a real server. For a path, args carries an inside value and bad an outside one, which must be
 // denied; for anything else args must raise no finding at all.
 type row struct {
-	n      int
+	n      int    // number of the argument in the table, from 1; one number may have several rows
 	server string // serverInfo.name, "" for one without a profile
 	tools  string
 	args   string

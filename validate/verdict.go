@@ -31,7 +31,7 @@ type CallContext struct {
 type Reading struct {
 	Text   string // the spelling that was read: decoded, trimmed, expanded
 	Path   string // absolute, as the child would be handed it
-	Leads  string // its target, "" if that could not be found out
+	Target string // where it leads, "" if that could not be found out
 	Root   string // path of the root that contains it, "" for none
 	Exists bool
 	Code   string // of Codes
@@ -51,7 +51,7 @@ type FindingVerdict struct {
 	Decision policy.Decision
 	Rule     string // name of the policy's rule that matched it, "" where none did
 	Code     string // of Codes
-	Leads    string // the target of the offending reading, else the target of the first one
+	Target   string // the target of the offending reading, else the target of the first one
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" if that cannot help
 
@@ -115,7 +115,7 @@ func (f *FindingVerdict) paths() []string {
 	out := make([]string, 0, 2*len(f.Readings))
 	for i := range f.Readings {
 		if r := &f.Readings[i]; r.Code != CodeInside {
-			out = append(out, r.Path, r.Leads)
+			out = append(out, r.Path, r.Target)
 		}
 	}
 	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
@@ -123,7 +123,7 @@ func (f *FindingVerdict) paths() []string {
 
 // redactReadings removes the value of a variable from what a denial shows. The readings keep it, for the operator.
 func redactReadings(out *FindingVerdict) {
-	out.Leads = ""
+	out.Target = ""
 	for i := range out.Readings {
 		if out.Readings[i].Err != "" {
 			out.Readings[i].Err = "a variable in it leads to what cannot be resolved"

@@ -352,11 +352,11 @@ func (s *Store) take(i Item, write writer) error {
 	k := storedItem{Item: i, At: time.Now()}
 	k.Title, k.Lines = "", nil
 	if !strings.HasPrefix(i.ID, way) && !strings.HasPrefix(i.ID, recordedWord) { // no caller asks CouldBeWritten about it, so it keeps no Reach from being merged
-		over, err := s.endedHubs()
+		endedHubs, err := s.endedHubs()
 		if err != nil {
 			return err
 		}
-		k.Settled = over
+		k.Settled = endedHubs
 	}
 	if err := s.write(accepted, k, write); err != nil {
 		return err

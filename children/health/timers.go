@@ -15,12 +15,12 @@ type CallTimers struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	due     time.Time               // what timer is set for; zero: not set
-	ring    WaitingCall             // is in the ring of the calls that wait: the oldest is its next one, and the newest its previous one
+	ring    WaitingCall             // the head of the ring of calls that wait: next is the oldest call, prev the newest
 	calls   map[string]*WaitingCall // by raw progress token
 	holders int                     // how many hold the clock
 	since   time.Time               // when the first of them did
 	ended   bool                    // a call has ended by its time since the last look
-	over    bool
+	stopped bool
 
 	every time.Duration // after which, and how often, a child is looked at that leaves calls waiting
 	slow  chan struct{} // holds a token when it is time for that, or a call has waited in vain
@@ -53,8 +53,8 @@ func NewCallTimers(look time.Duration) *CallTimers {
 	return t
 }
 
-// Start starts a call's idle timeout: it is told once, unless it has ended before, when nothing
-// was heard of it for limit, if that is not 0. token is the raw progress token, "" for none.
+// Start starts the idle timeout of a call. If nothing is heard of the call for limit, call.Expired is called, once. It is not called after
+// End, nor if limit is 0. token is the raw progress token of the call, "" for none.
 func (t *CallTimers) Start(w *WaitingCall, limit time.Duration, token string, call Expirer) {
 	now := time.Now()
 	w.started, w.until, w.limit, w.token, w.call = now, now.Add(limit), limit, token, call
@@ -96,7 +96,7 @@ func (s *WaitingCall) unlinkCall() {
 // setTimer sees to it that the timer fires at until, which is in d. It is called
 // with mu held.
 func (t *CallTimers) setTimer(until time.Time, d time.Duration) {
-	if t.over || !t.due.IsZero() && !until.Before(t.due) {
+	if t.stopped || !t.due.IsZero() && !until.Before(t.due) {
 		return
 	}
 	t.due = until
@@ -208,7 +208,7 @@ func (t *CallTimers) checkCalls() {
 func (t *CallTimers) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over = true
+	t.stopped = true
 	if t.timer != nil {
 		t.timer.Stop()
 	}

@@ -236,8 +236,8 @@ func (p *Places) yieldSession(richer []Tenant) bool {
 // is none, it asks an owner with more places to end an unused session. The error is ErrBusy, ErrOwnerBusy, or
 // the cause of ctx.
 func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
-	over := time.NewTimer(evictWait)
-	defer over.Stop()
+	evictTimer := time.NewTimer(evictWait)
+	defer evictTimer.Stop()
 	p.addWaiting(1)
 	defer p.addWaiting(-1)
 	session := c.Session()
@@ -259,7 +259,7 @@ func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 		}
 		select {
 		case <-l.moved:
-		case <-over.C:
+		case <-evictTimer.C:
 			return busy
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -119,7 +119,7 @@ func (m *ModernConnection) clientProfile(ctx context.Context) link.ClientProfile
 	return m.own.ClientProfile()
 }
 
-// ClientMeta returns the members of _meta for a request on a client's behalf.
+// Meta returns the members of _meta for a request on a client's behalf.
 func (m *ModernConnection) Meta(c link.ClientProfile) *ClientMeta {
 	if c.Level == "" {
 		if l := m.level.Load(); l != nil {

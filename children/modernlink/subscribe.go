@@ -55,7 +55,7 @@ type listener struct {
 	wanted  map[topic]int // how many watch it
 	streams []*stream
 	fresh   *stream // the one being opened
-	over    bool
+	ended   bool
 	wg      sync.WaitGroup
 }
 
@@ -131,7 +131,7 @@ func (l *listener) awaitSettled(ctx context.Context) {
 func (l *listener) openStream(topics []topic) *stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
+	if l.ended {
 		return nil
 	}
 	s := &stream{topics: topics, acked: make(chan struct{})}
@@ -148,7 +148,7 @@ func (l *listener) openStream(topics []topic) *stream {
 // endStreams closes all streams, and returns when nothing is left of them.
 func (l *listener) endStreams() {
 	l.mu.Lock()
-	l.over = true
+	l.ended = true
 	l.mu.Unlock()
 	l.stop()
 	l.wg.Wait()
@@ -223,7 +223,7 @@ func (l *listener) listenOnce(ctx context.Context, s *stream, again bool) error 
 	}
 	ctx, reset := context.WithCancelCause(ctx)
 	defer reset(nil)
-	ack, over := make(chan struct{}), make(chan struct{})
+	ack, callEnded := make(chan struct{}), make(chan struct{})
 	l.mu.Lock()
 	s.id, s.honours, s.reset, s.ack = "", nil, reset, ack
 	l.fresh = s
@@ -237,7 +237,7 @@ func (l *listener) listenOnce(ctx context.Context, s *stream, again bool) error 
 		select {
 		case <-ack:
 		case <-late.C:
-		case <-over:
+		case <-callEnded:
 			missed = false
 		}
 		l.mu.Lock()
@@ -248,13 +248,13 @@ func (l *listener) listenOnce(ctx context.Context, s *stream, again bool) error 
 			l.checkMissed(s)
 		}
 		select {
-		case <-over:
+		case <-callEnded:
 		default:
 			s.releaseWaiters()
 		}
 	})
 	res, err := l.m.Call(ctx, methods.Listen, filter)
-	close(over)
+	close(callEnded)
 	opened.Wait()
 	if err != nil {
 		return err

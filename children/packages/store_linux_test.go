@@ -383,14 +383,14 @@ func TestFailedInstall(t *testing.T) {
 	began := make(chan struct{})
 	r.Said = func(int, string) { once.Do(func() { close(began) }) }
 	ctx, cancel := context.WithCancelCause(t.Context())
-	over := make(chan error)
+	opened := make(chan error)
 	go func() {
 		_, err := b.store.Open(ctx, r)
-		over <- err
+		opened <- err
 	}()
 	<-began
 	cancel(errors.New("the hub is stopping"))
-	if err := <-over; err == nil || !strings.Contains(err.Error(), "the hub is stopping") || len(b.copies(r)) != 0 {
+	if err := <-opened; err == nil || !strings.Contains(err.Error(), "the hub is stopping") || len(b.copies(r)) != 0 {
 		t.Errorf("%v, copies %v", err, b.copies(r))
 	}
 	must(t, os.Remove(filepath.Join(b.bin, "slow")))

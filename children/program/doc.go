@@ -9,7 +9,7 @@
 // servers ([Program.RewrittenArgs]).
 //
 // The working directory may be another user's clone. [Program.Precautions] reports how the
-// launcher starts so that it takes no program out of it. [Program.Doubt] says about what
+// launcher starts so that it takes no program out of it. [Program.ProjectWarning] says about what
 // that cannot be told.
 //
 // The package knows no [Environment] but the one it is given. It looks for no file, with

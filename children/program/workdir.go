@@ -63,10 +63,10 @@ func (prog Program) Precautions(args []string, prefix, shell string) (Precaution
 	return p, nil
 }
 
-// Doubt returns what the program would, or may, take out of a working
+// ProjectWarning returns what the program would, or may, take out of a working
 // directory that may be a project someone else wrote, and what helps; "" if
 // there is nothing to say.
-func (prog Program) Doubt() string {
+func (prog Program) ProjectWarning() string {
 	if prog.Local {
 		return ""
 	}

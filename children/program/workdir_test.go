@@ -173,7 +173,7 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.line, got, c.want)
 		}
 		prog := Program{Command: args[0], Args: args[1:]}
-		doubt := prog.Doubt()
+		doubt := prog.ProjectWarning()
 		if strings.HasPrefix(c.want, "file") || c.want == "tied" || c.want == "opaque" {
 			if !strings.Contains(doubt, `"local": true`) {
 				t.Errorf("%s: validate says %q", c.line, doubt)
@@ -182,11 +182,11 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: validate doubts %q", c.line, doubt)
 		}
 		prog.Local = true
-		if d := prog.Doubt(); d != "" {
+		if d := prog.ProjectWarning(); d != "" {
 			t.Errorf("%s, local: validate says %q", c.line, d)
 		}
 		prog.Local, prog.Cwd = false, "/srv"
-		if d := prog.Doubt(); d != "" {
+		if d := prog.ProjectWarning(); d != "" {
 			t.Errorf("%s, in a directory of the operator: validate says %q", c.line, d)
 		}
 	}

@@ -91,11 +91,11 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			s := childtest.NewServer(t)
 			h := &asking{started: make(chan struct{}, 1), ended: make(chan error, 1), answer: make(chan struct{})}
-			over := make(chan struct{})
+			questionCame := make(chan struct{})
 			s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 				send := childtest.Events(w)
 				send("", `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
-				<-over
+				<-questionCame
 				switch how {
 				case "taken back":
 					send("", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q","reason":"never mind"}}`)
@@ -123,7 +123,7 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 				called <- err
 			}()
 			<-h.started
-			close(over)
+			close(questionCame)
 			switch how {
 			case "taken back":
 				var gone *jsonrpc.CancelledError

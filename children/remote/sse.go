@@ -21,11 +21,11 @@ import (
 // ends so does the run: nothing shows where to go on.
 type sseConnection struct {
 	*wire
-	ctx     context.Context
-	over    context.CancelCauseFunc
-	opening sync.Once
-	known   chan struct{} // closed once to is known
-	ended   chan struct{} // closed when the stream has ended
+	ctx      context.Context
+	endCalls context.CancelCauseFunc
+	opening  sync.Once
+	known    chan struct{} // closed once to is known
+	ended    chan struct{} // closed when the stream has ended
 
 	mu      sync.Mutex
 	to      *url.URL
@@ -35,7 +35,7 @@ type sseConnection struct {
 
 func newSSEConnection(w *wire) *sseConnection {
 	l := &sseConnection{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[uint64]chan *jsonrpc.Message{}}
-	l.ctx, l.over = context.WithCancelCause(context.Background())
+	l.ctx, l.endCalls = context.WithCancelCause(context.Background())
 	return l
 }
 
@@ -55,7 +55,7 @@ func (l *sseConnection) Run(ctx context.Context) error {
 		err = l.err
 		l.mu.Unlock()
 	}
-	l.over(jsonrpc.ErrClosed)
+	l.endCalls(jsonrpc.ErrClosed)
 	l.supply.stopRenewal()
 	l.jobs.waitForJobs()
 	l.client.CloseIdleConnections()

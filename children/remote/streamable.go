@@ -22,13 +22,13 @@ type httpConnection struct {
 	*wire
 	guess bool // the server may speak the older transport instead; owned by the sender of initialize
 
-	ready chan struct{} // closed after notifications/initialized
-	once  sync.Once
-	open  chan struct{} // closed when the child has said whether it has a stream of its own
-	deaf  chan struct{} // closed when that stream is no longer read
-	ended chan struct{} // closed when Run starts to end
-	over  context.CancelCauseFunc
-	ctx   context.Context // of everything under way
+	ready    chan struct{} // closed after notifications/initialized
+	once     sync.Once
+	open     chan struct{} // closed when the child has said whether it has a stream of its own
+	deaf     chan struct{} // closed when that stream is no longer read
+	ended    chan struct{} // closed when Run starts to end
+	endCalls context.CancelCauseFunc
+	ctx      context.Context // of everything under way
 
 	awaiting awaiting
 
@@ -43,7 +43,7 @@ type httpConnection struct {
 
 func newHTTPConnection(w *wire, guess bool) *httpConnection {
 	l := &httpConnection{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), deaf: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
-	l.ctx, l.over = context.WithCancelCause(context.Background())
+	l.ctx, l.endCalls = context.WithCancelCause(context.Background())
 	return l
 }
 
@@ -67,7 +67,7 @@ func (l *httpConnection) Run(ctx context.Context) error {
 	} else {
 		l.leaveSession()
 	}
-	l.over(jsonrpc.ErrClosed)
+	l.endCalls(jsonrpc.ErrClosed)
 	l.supply.stopRenewal()
 	l.jobs.waitForJobs()
 	l.client.CloseIdleConnections()
@@ -181,7 +181,7 @@ func (l *httpConnection) tryOlder(ctx context.Context, params [][]byte) *jsonrpc
 	older := newSSEConnection(l.wire)
 	res, err := older.Call(ctx, methods.Initialize, params...)
 	if err != nil {
-		older.over(jsonrpc.ErrClosed)
+		older.endCalls(jsonrpc.ErrClosed)
 		return nil
 	}
 	l.mu.Lock()

@@ -347,10 +347,10 @@ func (w *wire) takeMessage(ctx, on context.Context, raw []byte, send func(ctx co
 			a := w.h.ServeRequest(asked, m)
 			defer a.Free()
 			var unwanted *jsonrpc.CancelledError
-			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
+			ended := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
 			w.asks.endRequest(m.ID)
 			stop(nil)
-			if over { // no caller waits for the answer
+			if ended { // no caller waits for the answer
 				return
 			}
 			late, cancel := context.WithTimeout(ctx, answerTime)
@@ -433,24 +433,24 @@ func retryAfter(ctx context.Context, told, own time.Duration) bool {
 // jobs are the goroutines of a connection. None starts once they were waited
 // for.
 type jobs struct {
-	mu   sync.Mutex
-	over bool
-	wg   sync.WaitGroup
+	mu     sync.Mutex
+	closed bool
+	wg     sync.WaitGroup
 }
 
 // startJob reports whether f is called.
 func (j *jobs) startJob(f func()) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.over {
+	if !j.closed {
 		j.wg.Go(f)
 	}
-	return !j.over
+	return !j.closed
 }
 
 func (j *jobs) waitForJobs() {
 	j.mu.Lock()
-	j.over = true
+	j.closed = true
 	j.mu.Unlock()
 	j.wg.Wait()
 }

@@ -52,7 +52,7 @@ func TestWhyACallFailed(t *testing.T) {
 				defer close(w.hold)
 				fail := func() error {
 					if tc.dies != nil {
-						w.over <- tc.dies
+						w.ended <- tc.dies
 					}
 					if tc.hung {
 						k.StopHung()

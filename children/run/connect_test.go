@@ -103,7 +103,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 					}
 				}
 				if tc.dies != nil || tc.ends {
-					w.over <- tc.dies
+					w.ended <- tc.dies
 					synctest.Wait()
 				}
 				down := k.Abort(err)
@@ -162,7 +162,7 @@ func TestRootsAreShownFirst(t *testing.T) {
 				return `{"content":[{"type":"text","text":` + string(jsonrpc.AppendString(nil, "Allowed:\n"+tc.shows)) + `}]}`, tc.fails
 			})
 			set := options(spec.Spec{Era: spec.EraLegacy, Probe: tc.tool, Roots: tc.mode})
-			set.Wanted = servedroots.Wanted{Roots: []guard.Root{{URI: platform.Host().FormatURI(own), Path: own}}, Known: true}
+			set.WantedRoots = servedroots.WantedRoots{Roots: []guard.Root{{URI: platform.Host().FormatURI(own), Path: own}}, Known: true}
 			bubble(t, set, onWire(w), func(t *testing.T, k *kid) {
 				offer, err := k.Connect(t.Context(), run.Try{}, func() {})
 				if ended := errors.Is(tc.fails, jsonrpc.ErrClosed); (err != nil) != ended || (offer == nil) != ended {

@@ -31,7 +31,7 @@ type kid struct {
 	log lockedLog
 
 	mu      sync.Mutex
-	wanted  servedroots.Wanted
+	wanted  servedroots.WantedRoots
 	why     string // there are no roots
 	fetch   func(ctx context.Context)
 	profile link.ClientProfile
@@ -42,7 +42,11 @@ type kid struct {
 	known   []bool // of each note: the call that it belongs to is known
 }
 
-func (k *kid) Wanted() servedroots.Wanted        { k.mu.Lock(); defer k.mu.Unlock(); return k.wanted }
+func (k *kid) WantedRoots() servedroots.WantedRoots {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.wanted
+}
 func (k *kid) NoRoots() string                   { return k.why }
 func (k *kid) ClientProfile() link.ClientProfile { k.mu.Lock(); defer k.mu.Unlock(); return k.profile }
 func (k *kid) Current(*run.Run) bool             { k.mu.Lock(); defer k.mu.Unlock(); return k.current }
@@ -91,7 +95,7 @@ type wire struct {
 	call   func(ctx context.Context, method, params string) (string, error)
 	notify func(method string) error
 	facts  link.ConnectionFacts
-	over   chan error // what Run returns, as the child ends
+	ended  chan error // what Run returns, as the child ends
 	holds  bool       // Run does not return before hold is closed
 	hold   chan struct{}
 	cause  error // of the end
@@ -104,7 +108,7 @@ func (w *wire) Run(ctx context.Context) error {
 		defer func() { <-w.hold }()
 	}
 	select {
-	case err := <-w.over:
+	case err := <-w.ended:
 		return err
 	case <-ctx.Done():
 		w.cause = context.Cause(ctx)
@@ -135,22 +139,22 @@ func (w *wire) Facts() link.ConnectionFacts { return w.facts }
 // pipe is a ChildConnection to a scripted child, over which calls can be started without waiting.
 type pipe struct {
 	*jsonrpc.Conn
-	in   io.Closer
-	end  func()
-	over chan struct{}
+	in          io.Closer
+	end         func()
+	scriptEnded chan struct{}
 }
 
 func openPipe(script childtest.Script) func(h jsonrpc.Handler) (link.ChildConnection, error) {
 	return func(h jsonrpc.Handler) (link.ChildConnection, error) {
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
-		p := &pipe{Conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{}), in: inW, over: make(chan struct{})}
+		p := &pipe{Conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{}), in: inW, scriptEnded: make(chan struct{})}
 		p.end = func() {
 			_ = inR.CloseWithError(io.ErrClosedPipe)
 			_ = outW.Close()
 		}
 		go func() {
-			defer close(p.over)
+			defer close(p.scriptEnded)
 			script.Serve(inR, outW, io.Discard, nil)
 			p.end()
 		}()
@@ -161,7 +165,7 @@ func openPipe(script childtest.Script) func(h jsonrpc.Handler) (link.ChildConnec
 func (p *pipe) Run(ctx context.Context) error {
 	err := p.Conn.Run(ctx)
 	p.end()
-	<-p.over
+	<-p.scriptEnded
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -197,7 +201,7 @@ var errStopped = errors.New("the test is over")
 
 func onWire(w *wire) func(jsonrpc.Handler) (link.ChildConnection, error) {
 	return func(jsonrpc.Handler) (link.ChildConnection, error) {
-		w.over, w.hold = make(chan error, 1), make(chan struct{}) // in the bubble
+		w.ended, w.hold = make(chan error, 1), make(chan struct{}) // in the bubble
 		return w, nil
 	}
 }

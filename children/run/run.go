@@ -23,8 +23,8 @@ import (
 // An Instance is what a run belongs to. Its methods may be called from any goroutine,
 // and must not block.
 type Instance interface {
-	// Wanted returns the roots that the child is to have now.
-	Wanted() servedroots.Wanted
+	// WantedRoots returns the roots that the child is to have now.
+	WantedRoots() servedroots.WantedRoots
 	// NoRoots returns why there are none, "" if that is not known.
 	NoRoots() string
 	// FetchRoots is called for a roots/list, with the context of that. What it returns,
@@ -46,12 +46,12 @@ type Instance interface {
 
 // RunOptions shape a Run.
 type RunOptions struct {
-	Spec    spec.Spec
-	Launch  launch.Launch
-	Wanted  servedroots.Wanted // the roots that Launch was planned with
-	Version string             // of the hub
-	Look    time.Duration      // how often a child with waiting calls is checked for being hung
-	Log     zerolog.Logger
+	Spec        spec.Spec
+	Launch      launch.Launch
+	WantedRoots servedroots.WantedRoots // the roots that Launch was planned with
+	Version     string                  // of the hub
+	Look        time.Duration           // how often a child with waiting calls is checked for being hung
+	Log         zerolog.Logger
 }
 
 // A Run is one start of a child until its end. The instance's goroutine owns it; what
@@ -116,7 +116,7 @@ func Start(options RunOptions, of Instance, open func(h jsonrpc.Handler) (link.C
 		logs:   rate.NewLimiter(maxTold, maxBurst), progress: rate.NewLimiter(maxTold, maxBurst),
 		notices: rate.NewLimiter(maxNotices, noticesBurst), doubts: rate.NewLimiter(maxDoubts, doubtsBurst),
 	}
-	r.Roots = servedroots.NewRoots(options.Wanted, options.Launch.Rewrote, r.Connection, options.Log)
+	r.Roots = servedroots.NewRoots(options.WantedRoots, options.Launch.Rewrote, r.Connection, options.Log)
 	r.level.turn <- struct{}{}
 	var err error
 	if r.connection, err = open(r); err != nil {

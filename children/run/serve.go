@@ -23,7 +23,7 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methods.ListRoots && r.spec.Roots != spec.RootsNone:
 		r.Roots.NoteQuestion()
 		r.fetchRoots(ctx)
-		w := r.instance.Wanted()
+		w := r.instance.WantedRoots()
 		answer := jsonrpc.ResultAnswer(servedroots.Result(w.Roots, r.instance.NoRoots))
 		answer.Release = func() { r.Roots.NoteAnswer(w.Gen) }
 		return answer
@@ -71,7 +71,7 @@ func (r *Run) ListRoots() ([]byte, bool) {
 	if r.spec.Roots == spec.RootsNone {
 		return nil, false
 	}
-	w := r.instance.Wanted()
+	w := r.instance.WantedRoots()
 	r.Roots.NoteGiven(w.Gen)
 	return servedroots.Result(w.Roots, r.instance.NoRoots), true
 }

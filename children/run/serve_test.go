@@ -38,7 +38,7 @@ func answered(answer jsonrpc.Answer) string {
 // The run answers ping and roots/list itself. Whatever else the child asks is the Instance's.
 func TestQuestionsOfTheChild(t *testing.T) {
 	t.Parallel()
-	roots := servedroots.Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: "R"}}, Gen: 3, Known: true}
+	roots := servedroots.WantedRoots{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: "R"}}, Gen: 3, Known: true}
 	for _, mode := range []spec.RootsMode{spec.RootsList, spec.RootsNone} {
 		bubble(t, options(spec.Spec{Roots: mode}), onWire(newWire()), func(t *testing.T, k *kid) {
 			k.why = "nobody has opened a folder"
@@ -91,7 +91,7 @@ func TestRootsCountWhenTheyAreWritten(t *testing.T) {
 func TestRootsDuringCalls(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{Roots: spec.RootsList}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
-		k.wanted = servedroots.Wanted{Roots: []guard.Root{{URI: "file:///", Path: "/", Name: "a b"}}, Known: true}
+		k.wanted = servedroots.WantedRoots{Roots: []guard.Root{{URI: "file:///", Path: "/", Name: "a b"}}, Known: true}
 		var wg sync.WaitGroup
 		for range 120 {
 			wg.Go(func() {

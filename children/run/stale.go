@@ -24,12 +24,12 @@ type staleLists struct {
 // A listReading is one time that lists are read. It is over when the instance has taken in
 // what was read.
 type listReading struct {
-	which offers.Lists
-	since time.Time // some are stale
-	over  chan struct{}
+	which    offers.Lists
+	since    time.Time // some are stale
+	finished chan struct{}
 }
 
-func newReading() *listReading { return &listReading{since: time.Now(), over: make(chan struct{})} }
+func newReading() *listReading { return &listReading{since: time.Now(), finished: make(chan struct{})} }
 
 // addLists remembers lists that are to be read. news are the ones that were not to be read before.
 func (s *staleLists) addLists(which offers.Lists) (news offers.Lists) {
@@ -73,7 +73,7 @@ func (s *staleLists) endReadings(all ...*listReading) {
 	defer s.mu.Unlock()
 	for _, one := range all {
 		s.under = slices.DeleteFunc(s.under, func(r *listReading) bool { return r == one })
-		close(one.over)
+		close(one.finished)
 	}
 }
 
@@ -89,7 +89,7 @@ func (s *staleLists) awaitLists(which offers.Lists, within time.Duration) <-chan
 	if last == nil || last.which&which == 0 || time.Since(last.since) > within {
 		return nil
 	}
-	return last.over
+	return last.finished
 }
 
 // noteRead remembers that all lists have been read.

@@ -59,7 +59,7 @@ func ioctlOn[T any](fd int, request uint, arg *T) error {
 	return nil
 }
 
-// A listener answers what the kernel asks about one run. Its goroutine owns all but wake and over.
+// A listener answers what the kernel asks about one run. Its goroutine owns all but wake and stopped.
 type listener struct {
 	fd   int // where the kernel asks
 	wake int // an eventfd: readable once the run is over
@@ -69,7 +69,7 @@ type listener struct {
 	recorder *Recorder // of all that the broker does not make; nil: nothing is noted
 	profile  *Profile
 
-	over chan struct{} // closed when it answers no more
+	stopped chan struct{} // closed when it answers no more
 }
 
 // askFor chooses the system calls that the kernel asks about for the Ruleset: none, if no one
@@ -129,7 +129,7 @@ func (r *Ruleset) startListener() error {
 	if err != nil {
 		return err
 	}
-	l := &listener{fd: fd, recorder: r.recorder, profile: r.profile, over: make(chan struct{})}
+	l := &listener{fd: fd, recorder: r.recorder, profile: r.profile, stopped: make(chan struct{})}
 	users, err := os.Readlink("/proc/thread-self/ns/user")
 	if err != nil {
 		_ = unix.Close(fd)
@@ -150,7 +150,7 @@ func (r *Ruleset) startListener() error {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	ready := make(chan error, 1)
 	go OnThread(func() {
-		defer close(l.over)
+		defer close(l.stopped)
 		err := error(nil)
 		if !r.holdsNothing() { // who has capabilities is looked into by those who have them
 			err = dropCapabilities()
@@ -177,11 +177,11 @@ func (l *listener) endListener() {
 	bound := time.NewTimer(endBound)
 	defer bound.Stop()
 	select {
-	case <-l.over:
+	case <-l.stopped:
 		l.close()
 	case <-bound.C:
 		go func() {
-			<-l.over
+			<-l.stopped
 			l.close()
 		}()
 	}

@@ -16,8 +16,8 @@ import (
 // IgnoredText says about a child that it has not applied new roots.
 const IgnoredText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
 
-// Wanted are the roots that a run is to have.
-type Wanted struct {
+// WantedRoots are the roots that a run is to have.
+type WantedRoots struct {
 	Roots []guard.Root
 	Gen   uint64 // counts changes of roots
 	Known bool   // the first roots are known
@@ -68,7 +68,7 @@ func (a *applying) stopWaiting() {
 
 // NewRoots returns the Roots of a run that starts with w. rewritten: its arguments
 // are root paths. conn is how the child is spoken to.
-func NewRoots(w Wanted, rewritten bool, conn func() link.ChildConnection, log zerolog.Logger) *Roots {
+func NewRoots(w WantedRoots, rewritten bool, conn func() link.ChildConnection, log zerolog.Logger) *Roots {
 	return &Roots{Answers: Answers{written: make(chan struct{}, 1)}, link: conn, log: log, rewritten: rewritten, last: w.Roots, early: !w.Known}
 }
 
@@ -112,7 +112,7 @@ func (r *Roots) Start(ctx context.Context, tool string) error {
 
 // IsDue reports whether Review has anything to look at. gen is the generation that the
 // instance has made known.
-func (r *Roots) IsDue(w Wanted, gen uint64) bool {
+func (r *Roots) IsDue(w WantedRoots, gen uint64) bool {
 	if r.now != nil {
 		return r.now.gen != w.Gen
 	}
@@ -121,7 +121,7 @@ func (r *Roots) IsDue(w Wanted, gen uint64) bool {
 
 // Review compares what is wanted with what the run has. c reports what a start
 // would change; what the run itself shows is added here.
-func (r *Roots) Review(w Wanted, c Change) Step {
+func (r *Roots) Review(w WantedRoots, c Change) Step {
 	c.Early = r.early && w.Known
 	c.Waited = r.waited.Load()
 	c.SameRoots = Same(w.Roots, r.last)
@@ -145,7 +145,7 @@ func (r *Roots) Review(w Wanted, c Change) Step {
 }
 
 // startApplying starts to wait until roots are applied.
-func (r *Roots) startApplying(w Wanted) *applying {
+func (r *Roots) startApplying(w WantedRoots) *applying {
 	r.now.stopWaiting()
 	a := &applying{gen: w.Gen, roots: w.Roots, bound: time.NewTimer(ApplyWait)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -155,7 +155,7 @@ func (r *Roots) startApplying(w Wanted) *applying {
 
 // tellRoots announces new roots and starts to wait until they are applied. A child that is
 // just asking for them, or has them, is not told to ask again.
-func (r *Roots) tellRoots(w Wanted) Step {
+func (r *Roots) tellRoots(w WantedRoots) Step {
 	a := r.startApplying(w)
 	if r.gen.Load() == a.gen {
 		return r.OnAsked(w) // its last question was answered with these already
@@ -177,7 +177,7 @@ func (r *Roots) tellRoots(w Wanted) Step {
 }
 
 // OnAsked follows Written. w is what is wanted now.
-func (r *Roots) OnAsked(w Wanted) Step {
+func (r *Roots) OnAsked(w WantedRoots) Step {
 	answered := r.gen.Load()
 	switch {
 	case r.now == nil && answered < w.Gen:

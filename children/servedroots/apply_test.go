@@ -52,8 +52,8 @@ func following(t *testing.T, rewritten bool, play func(t *testing.T, r *Roots, w
 	})
 }
 
-func wanted(gen uint64) Wanted {
-	return Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: string(rune('0' + gen))}}, Gen: gen, Known: true}
+func wanted(gen uint64) WantedRoots {
+	return WantedRoots{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: string(rune('0' + gen))}}, Gen: gen, Known: true}
 }
 
 var list = Change{List: true, SameLaunch: true, SameArgs: true}

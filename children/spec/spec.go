@@ -216,14 +216,14 @@ func (s Spec) NeedsRoots() bool { return s.URL == "" && s.Program().NeedsRoots()
 // GivenRoots reports whether its arguments, cwd or environment are given root paths.
 func (s Spec) GivenRoots() bool { return s.URL == "" && s.Program().GivenRoots() }
 
-// Doubt reports for an entry what it would, or may, take out of a working
+// ProjectWarning reports for an entry what it would, or may, take out of a working
 // directory that may be a project someone else wrote, and what helps; "" if
 // there is nothing to say.
-func (s Spec) Doubt() string {
+func (s Spec) ProjectWarning() string {
 	if s.URL != "" {
 		return ""
 	}
-	return s.Program().Doubt()
+	return s.Program().ProjectWarning()
 }
 
 // SeesNoProject reports whether nothing in a session's directories can decide what the child offers: it runs

@@ -93,7 +93,7 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	shown, by := map[string]map[audit.Place]trail.Event{}, followedClients{}
+	shown, by := map[string]map[audit.CallPosition]trail.Event{}, followedClients{}
 	err = trail.Follow(ctx, dir, start, func(e trail.Event) {
 		by.note(ctx, dir, &e)
 		for _, one := range e.Each() {
@@ -101,16 +101,16 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 				continue
 			}
 			if shown[e.LogID] == nil {
-				shown[e.LogID] = map[audit.Place]trail.Event{}
+				shown[e.LogID] = map[audit.CallPosition]trail.Event{}
 			}
 			if one.Decision == "allow" {
-				shown[e.LogID][one.Place()] = one
+				shown[e.LogID][one.Position()] = one
 			}
 			keep(out.printDecision(&trail.Decision{Event: one}))
 		}
 		for _, r := range e.AllOutcomes() {
-			if of, ok := shown[e.LogID][r.Place()]; ok {
-				delete(shown[e.LogID], r.Place())
+			if of, ok := shown[e.LogID][r.DecisionPosition()]; ok {
+				delete(shown[e.LogID], r.DecisionPosition())
 				keep(out.printDecision(&trail.Decision{Event: of, Outcome: &r}))
 			}
 		}

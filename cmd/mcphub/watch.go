@@ -43,13 +43,13 @@ type watchedRows struct {
 
 type watchedRow struct {
 	log   string
-	place audit.Place
+	place audit.CallPosition
 	text  string
 }
 
 // addRow puts a decision at the end; one with its outcome takes the place of the one without.
 func (l *watchedRows) addRow(d *trail.Decision, text string) {
-	row := watchedRow{d.LogID, d.Place(), text}
+	row := watchedRow{d.LogID, d.Position(), text}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := len(l.rows) - 1; i >= 0 && d.Outcome != nil; i-- {

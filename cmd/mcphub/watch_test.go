@@ -82,7 +82,7 @@ func TestWatchedRows(t *testing.T) {
 	for i := range uint64(2 * maxWatched) {
 		rows.addRow(decision("c", i), "c\n")
 	}
-	if len(rows.rows) != maxWatched || rows.rows[maxWatched-1].place != decision("c", 2*maxWatched-1).Place() {
+	if len(rows.rows) != maxWatched || rows.rows[maxWatched-1].place != decision("c", 2*maxWatched-1).Position() {
 		t.Errorf("%d rows", len(rows.rows))
 	}
 }

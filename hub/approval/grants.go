@@ -86,7 +86,7 @@ func (q *Queue) addGrants(list []*grant) (version uint64) {
 	close(q.granted)
 	q.granted = make(chan struct{})
 	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.affectsChild() }) {
-		q.noteChange()
+		q.signalChange()
 	}
 	return q.version
 }
@@ -101,12 +101,12 @@ func (q *Queue) revokeGrants(a *Approval) {
 		return g.approval == a
 	})
 	if serves {
-		q.noteChange()
+		q.signalChange()
 	}
 }
 
-// noteChange is called with mu held.
-func (q *Queue) noteChange() {
+// signalChange wakes all who wait for another version. It is called with mu held.
+func (q *Queue) signalChange() {
 	q.version++
 	close(q.changed)
 	q.changed = make(chan struct{})
@@ -144,6 +144,6 @@ func (q *Queue) Prune(now Rules) {
 	}
 	q.grants = left
 	if serves {
-		q.noteChange()
+		q.signalChange()
 	}
 }

@@ -158,7 +158,7 @@ func (p grantPlanner) proposeGrants(v *validate.Verdict, args []byte) (out *prop
 
 // mentionPath remembers a path that nothing has to be opened for.
 func (out *proposal) mentionPath(f *validate.FindingVerdict) {
-	path := askedPath{sent: f.Value, leads: f.Leads, role: f.Role}
+	path := askedPath{sent: f.Value, leads: f.Target, role: f.Role}
 	if path.leads == "" {
 		path.leads = path.sent
 	}

@@ -205,7 +205,7 @@ func (q *Queue) putQuestion(ctx context.Context, request *EscalatedRequest, ques
 		answer.by = AskedNobody
 	}
 	answer.by = cmp.Or(answer.by, asker.Who())
-	q.noteAnswer(queued.child, &answer, time.Now())
+	q.countAnswer(queued.child, &answer, time.Now())
 	q.log.Info().Str("child", queued.child).Str("what", request.Name).Str("answer", answer.choiceWord()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
 	out = q.grantAnswer(question, answer)
 	event := QuestionEvent{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.grantsOpened()}
@@ -297,6 +297,6 @@ func (q *Queue) settleOpen(ctx context.Context, question *Question, out *questio
 		return
 	}
 	q.revokeGrants(out.approval)
-	q.noteAnswer(question.child.Name, no, time.Now())
+	q.countAnswer(question.child.Name, no, time.Now())
 	owner.Record(ctx, &QuestionEvent{What: EventDeclined, By: no.by, Why: no.why + afterYes})
 }

@@ -145,9 +145,9 @@ func (q *Queue) pauseReason(child string, now time.Time) string {
 		n.inRow, child, n.until.Sub(now).Round(time.Second))
 }
 
-// noteAnswer counts an answer: a yes starts again, and after several noes the
+// countAnswer counts an answer about a child. A yes forgets the noes. After several noes the
 // pauses get longer.
-func (q *Queue) noteAnswer(child string, a *Answer, now time.Time) {
+func (q *Queue) countAnswer(child string, a *Answer, now time.Time) {
 	if a.notAsked {
 		return
 	}

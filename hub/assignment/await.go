@@ -14,79 +14,79 @@ import (
 // AwaitServed waits until the children have been given the roots of a view, or
 // newer ones. Where limit ends first, as it does for a client that never said that it
 // is initialized, the hub alone judges.
-func (m *AssignedSession[S]) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
-	return m.awaitGiven(ctx, max(limit, 0), func(now DeliveredRoots) bool { return now.covers(rootsView) })
+func (s *AssignedSession[S]) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
+	return s.awaitGiven(ctx, max(limit, 0), func(now DeliveredRoots) bool { return now.covers(rootsView) })
 }
 
 // HasServed reports whether AwaitServed would not wait.
-func (m *AssignedSession[S]) HasServed(rootsView rootsmgr.RootsView) bool {
-	now, _ := m.served.Now()
-	return now.covers(rootsView) && m.isCurrent(now)
+func (s *AssignedSession[S]) HasServed(rootsView rootsmgr.RootsView) bool {
+	now, _ := s.served.Now()
+	return now.covers(rootsView) && s.isCurrent(now)
 }
 
 func (s DeliveredRoots) covers(rootsView rootsmgr.RootsView) bool {
 	return s.Given && s.Roots.Covers(rootsView)
 }
 
-func (m *AssignedSession[S]) isCurrent(now DeliveredRoots) bool {
-	return now.Configuration == m.Offering.Configuration().Number
+func (s *AssignedSession[S]) isCurrent(now DeliveredRoots) bool {
+	return now.Configuration == s.Offering.Configuration().Number
 }
 
 // awaitGiven waits until the children were given what enough looks for, by the
 // configuration that the session goes by now: a call is judged by its policy, and
 // the directories of that are served too.
-func (m *AssignedSession[S]) awaitGiven(ctx context.Context, limit time.Duration, enough func(DeliveredRoots) bool) error {
-	return m.served.Await(ctx, limit, func(now DeliveredRoots) bool {
-		return enough(now) && m.isCurrent(now)
+func (s *AssignedSession[S]) awaitGiven(ctx context.Context, limit time.Duration, enough func(DeliveredRoots) bool) error {
+	return s.served.Await(ctx, limit, func(now DeliveredRoots) bool {
+		return enough(now) && s.isCurrent(now)
 	})
 }
 
 // AwaitGrants waits until the children have been given what people have granted up to a
 // version, at most as long as limit.
-func (m *AssignedSession[S]) AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error {
-	return m.awaitGiven(ctx, limit, func(now DeliveredRoots) bool { return now.Grants >= version })
+func (s *AssignedSession[S]) AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error {
+	return s.awaitGiven(ctx, limit, func(now DeliveredRoots) bool { return now.Grants >= version })
 }
 
 // FromCalls returns what a child was last to be served that came with calls.
-func (m *AssignedSession[S]) FromCalls(child string) (CallRoots, bool) {
-	return m.served.FromCalls(child)
+func (s *AssignedSession[S]) FromCalls(child string) (CallRoots, bool) {
+	return s.served.FromCalls(child)
 }
 
 // ServeFromCall has Run give a child roots that came with a call, and
 // waits until it has. Acquire waits until the child has applied them.
-func (m *AssignedSession[S]) ServeFromCall(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
-	number := m.served.Request(child, set, rootsView)
-	return m.awaitGiven(ctx, -1, func(now DeliveredRoots) bool { return now.FromCalls >= number })
+func (s *AssignedSession[S]) ServeFromCall(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
+	number := s.served.Request(child, set, rootsView)
+	return s.awaitGiven(ctx, -1, func(now DeliveredRoots) bool { return now.FromCalls >= number })
 }
 
 // fromCalls returns what a child is to be served that came with calls, if anything.
-func (m *AssignedSession[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
+func (s *AssignedSession[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
 	if c.Spec.Share == spec.ShareAll {
 		return CallRoots{}, false
 	}
-	return m.served.FromCalls(c.Spec.Name)
+	return s.served.FromCalls(c.Spec.Name)
 }
 
 // RootsGiven reports whether a child is served the roots that came with calls: those
 // of another call may be on their way to it.
-func (m *AssignedSession[S]) RootsGiven(child string) bool {
-	if !m.PerRequest {
-		if !m.Roots.HasCallRoots() {
+func (s *AssignedSession[S]) RootsGiven(child string) bool {
+	if !s.PerRequest {
+		if !s.Roots.HasCallRoots() {
 			return true
 		}
-		rootsView := m.Roots.RootsView()
-		now, _ := m.served.Now()
+		rootsView := s.Roots.RootsView()
+		now, _ := s.served.Now()
 		return !rootsView.Assumed && now.Given && now.Roots.Covers(rootsView)
 	}
-	return m.served.GivenFromCalls(child)
+	return s.served.GivenFromCalls(child)
 }
 
 // AwaitRootsGiven waits until that is so.
-func (m *AssignedSession[S]) AwaitRootsGiven(ctx context.Context, child string) {
+func (s *AssignedSession[S]) AwaitRootsGiven(ctx context.Context, child string) {
 	for {
-		news := m.Roots.Updates()
-		_, again := m.served.Now()
-		if m.RootsGiven(child) {
+		news := s.Roots.Updates()
+		_, again := s.served.Now()
+		if s.RootsGiven(child) {
 			return
 		}
 		select {

@@ -13,13 +13,13 @@ import (
 
 // TryAcquire returns the right to call a child as conf describes it if that takes
 // no waiting; nil if it does.
-func (m *AssignedSession[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
+func (s *AssignedSession[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
 	c := conf.Child(name)
-	at, _ := m.assigned.Load().Lookup(name)
+	at, _ := s.assigned.Load().Lookup(name)
 	if c == nil || at.Revision != c.Spec.Revision || conf.IsDenied(name) {
 		return nil
 	}
-	lease, ok := m.table.Supervisor.TryAcquire(at.Key)
+	lease, ok := s.table.Supervisor.TryAcquire(at.Key)
 	switch {
 	case !ok:
 		return nil
@@ -32,23 +32,23 @@ func (m *AssignedSession[S]) TryAcquire(conf *configuration.Configuration, name 
 
 // awaitAssignment returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (m *AssignedSession[S]) awaitAssignment(ctx context.Context, conf *configuration.Configuration, name string) (spec.Key, error) {
+func (s *AssignedSession[S]) awaitAssignment(ctx context.Context, conf *configuration.Configuration, name string) (spec.Key, error) {
 	c := conf.Child(name)
 	if conf.IsDenied(name) {
 		return spec.Key{}, &run.UnavailableError{Child: name, Reason: "the policy of hub.json denies all of it here, and it is not started"}
 	}
-	if p, ok := m.assigned.Load().Lookup(name); ok && p.Revision == c.Spec.Revision {
+	if p, ok := s.assigned.Load().Lookup(name); ok && p.Revision == c.Spec.Revision {
 		return p.Key, nil
 	}
 	over := time.NewTimer(conf.Roots.Timeout)
 	defer over.Stop()
 	replaced := conf.Replaced()
 	for {
-		now := m.assigned.Load()
+		now := s.assigned.Load()
 		if p, ok := now.Lookup(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
-		if m.Current.IsSuperseded(conf, name) {
+		if s.Current.IsSuperseded(conf, name) {
 			return spec.Key{}, configuration.ErrSuperseded
 		}
 		select {
@@ -66,14 +66,14 @@ func (m *AssignedSession[S]) awaitAssignment(ctx context.Context, conf *configur
 // Acquire waits for the right to call a child as conf describes it, within its time
 // to start. If the session moves meanwhile, it is that to call the instance it
 // moved to. The error is ErrSuperseded if a reload has replaced the child.
-func (m *AssignedSession[S]) Acquire(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
+func (s *AssignedSession[S]) Acquire(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
 	c := conf.Child(name)
 	if c == nil {
 		return nil, configuration.ErrSuperseded
 	}
-	lease, err := m.acquireAssigned(ctx, conf, name)
+	lease, err := s.acquireAssigned(ctx, conf, name)
 	switch {
-	case err != nil && m.Current.IsSuperseded(conf, name):
+	case err != nil && s.Current.IsSuperseded(conf, name):
 		return nil, configuration.ErrSuperseded
 	case err != nil:
 		return nil, err
@@ -84,19 +84,19 @@ func (m *AssignedSession[S]) Acquire(ctx context.Context, conf *configuration.Co
 	return lease, nil
 }
 
-func (m *AssignedSession[S]) acquireAssigned(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
+func (s *AssignedSession[S]) acquireAssigned(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, conf.StartLimit(name))
 	defer cancel()
 	for {
-		key, err := m.awaitAssignment(ctx, conf, name)
+		key, err := s.awaitAssignment(ctx, conf, name)
 		if err != nil {
 			return nil, err
 		}
-		lease, err := m.table.Supervisor.Acquire(ctx, key)
-		at := m.assigned.Load()
+		lease, err := s.table.Supervisor.Acquire(ctx, key)
+		at := s.assigned.Load()
 		p, ok := at.Lookup(name)
 		switch {
-		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || m.table.Supervisor.ServedBy(key) == key):
+		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || s.table.Supervisor.ServedBy(key) == key):
 			return lease, err
 		case p.Key == key: // the session is about to move from there
 			select {
@@ -114,14 +114,14 @@ func (m *AssignedSession[S]) acquireAssigned(ctx context.Context, conf *configur
 // Plan returns where a child would work that does not run, and with which roots; false
 // if it runs, or that cannot be told. With a view it reports that of any child that was
 // given the roots of the view.
-func (m *AssignedSession[S]) Plan(conf *configuration.Configuration, child string, rootsView *rootsmgr.RootsView) (cwd string, served []string, ok bool) {
+func (s *AssignedSession[S]) Plan(conf *configuration.Configuration, child string, rootsView *rootsmgr.RootsView) (cwd string, served []string, ok bool) {
 	c := conf.Child(child)
-	at, assigned := m.assigned.Load().Lookup(child)
+	at, assigned := s.assigned.Load().Lookup(child)
 	switch {
 	case !assigned || at.Revision != c.Spec.Revision:
 		return "", nil, false
 	case rootsView != nil:
-		return m.table.Supervisor.PlanWith(at.Key, m.RootsFor(conf, c, *rootsView))
+		return s.table.Supervisor.PlanWith(at.Key, s.RootsFor(conf, c, *rootsView))
 	}
-	return m.table.Supervisor.Plan(at.Key)
+	return s.table.Supervisor.Plan(at.Key)
 }

@@ -18,37 +18,37 @@ import (
 // Run starts the children once their roots are known, or after a second the ones that need
 // none to start, and serves every later change down. It alone assigns the session to
 // instances and sets roots for it, so all that comes in order.
-func (m *AssignedSession[S]) Run(ctx context.Context, started <-chan struct{}) {
+func (s *AssignedSession[S]) Run(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-started:
 	case <-ctx.Done():
 		return
 	}
-	m.Offering.AwaitRecalled(ctx) // or the first thing they tell would be read twice
-	m.serveAll()
+	s.Offering.AwaitRecalled(ctx) // or the first thing they tell would be read twice
+	s.serveAll()
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
 	for known := false; !known; {
 		select {
-		case <-m.Roots.First():
+		case <-s.Roots.First():
 			known = true
 		case <-timer.C:
-			m.prestartOwn()
-		case <-m.yielded:
-			m.serveAll()
+			s.prestartOwn()
+		case <-s.yielded:
+			s.serveAll()
 		case <-ctx.Done():
 			return
 		}
 	}
 	for first := true; ; first = false {
-		updates, grants, next := m.serveRootsNow(ctx, first)
+		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
-		case <-m.served.Wanted():
-		case <-m.yielded:
+		case <-s.served.Wanted():
+		case <-s.yielded:
 		case <-grants:
 		case <-next:
-		case <-m.retryTimer():
+		case <-s.retryTimer():
 		case <-ctx.Done():
 			return
 		}
@@ -60,50 +60,50 @@ func (m *AssignedSession[S]) Run(ctx context.Context, started <-chan struct{}) {
 // the stack of an idle session stays small.
 //
 //go:noinline
-func (m *AssignedSession[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	conf := m.Current.AwaitInForce()
-	updates = m.Roots.Updates()
-	rootsView := m.Roots.RootsView()
+func (s *AssignedSession[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+	conf := s.Current.AwaitInForce()
+	updates = s.Roots.Updates()
+	rootsView := s.Roots.RootsView()
 	if ctx.Err() != nil {
 		return // what a session knows when it has ended is no change of its roots
 	}
-	m.Approvals.Prune(conf.ApprovalRules())
-	fromCalls := m.served.LastFromCalls()
-	granted, grants := m.Approvals.Version()
-	m.serveChildren(conf, rootsView, first)
-	m.served.Set(DeliveredRoots{Given: true, Configuration: conf.Number, Roots: rootsView.Mark(), Grants: granted, FromCalls: fromCalls})
+	s.Approvals.Prune(conf.ApprovalRules())
+	fromCalls := s.served.LastFromCalls()
+	granted, grants := s.Approvals.Version()
+	s.serveChildren(conf, rootsView, first)
+	s.served.Set(DeliveredRoots{Given: true, Configuration: conf.Number, Roots: rootsView.Mark(), Grants: granted, FromCalls: fromCalls})
 	return updates, grants, conf.Replaced()
 }
 
 // serveAll starts the children that serve everybody: their roots are known.
-func (m *AssignedSession[S]) serveAll() {
-	conf, looks := m.Current.AwaitInForce(), sandbox.NewLstatCache()
+func (s *AssignedSession[S]) serveAll() {
+	conf, looks := s.Current.AwaitInForce(), sandbox.NewLstatCache()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.IsDenied(c.Spec.Name) {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
-			m.serveChild(c, roots, m.supervisorFor(c, m.recordWritable(c, boundary, roots)).WithLooks(looks), true, false)
+			s.serveChild(c, roots, s.supervisorFor(c, s.recordWritable(c, boundary, roots)).WithLooks(looks), true, false)
 		}
 	}
 }
 
 // prestartOwn starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
-func (m *AssignedSession[S]) prestartOwn() {
-	conf := m.Current.AwaitInForce()
+func (s *AssignedSession[S]) prestartOwn() {
+	conf := s.Current.AwaitInForce()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.IsDenied(c.Spec.Name) {
-			k := m.KeyFor(c, nil)
-			if b := m.recordWritable(c, sandbox.Boundary{}); b.Barred != "" {
+			k := s.KeyFor(c, nil)
+			if b := s.recordWritable(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
 			}
-			m.attachTo(c, k, func() { m.table.Supervisor.Prestart(k) })
+			s.attachTo(c, k, func() { s.table.Supervisor.Prestart(k) })
 		}
 	}
 }
 
 // serveChildren has every child of conf that is not denied serve the session with the roots of a
 // view, and no other.
-func (m *AssignedSession[S]) serveChildren(conf *configuration.Configuration, rootsView rootsmgr.RootsView, first bool) {
+func (s *AssignedSession[S]) serveChildren(conf *configuration.Configuration, rootsView rootsmgr.RootsView, first bool) {
 	looks := sandbox.NewLstatCache() // those that start now need the same paths
 	for i := range conf.Children {
 		c := &conf.Children[i]
@@ -111,37 +111,37 @@ func (m *AssignedSession[S]) serveChildren(conf *configuration.Configuration, ro
 			continue
 		}
 		its := rootsView
-		if b, ok := m.fromCalls(c); ok {
+		if b, ok := s.fromCalls(c); ok {
 			its = b.RootsView
 		}
-		roots := m.RootsFor(conf, c, its)
-		boundary := m.boundaryOf(conf, c, its, roots)
+		roots := s.RootsFor(conf, c, its)
+		boundary := s.boundaryOf(conf, c, its, roots)
 		if c.Spec.Share == spec.ShareAll {
-			m.serveChild(c, roots, m.supervisorFor(c, m.recordWritable(c, boundary, roots)).WithLooks(looks), first, false)
+			s.serveChild(c, roots, s.supervisorFor(c, s.recordWritable(c, boundary, roots)).WithLooks(looks), first, false)
 			continue
 		}
-		boundary = m.recordWritable(c, boundary, conf.RootsViewFor(c, its).Snapshot.Roots(), roots)
-		m.serveChild(c, roots, m.supervisorFor(c, boundary).WithLooks(looks), first, its.Assumed)
+		boundary = s.recordWritable(c, boundary, conf.RootsViewFor(c, its).Snapshot.Roots(), roots)
+		s.serveChild(c, roots, s.supervisorFor(c, boundary).WithLooks(looks), first, its.Assumed)
 	}
-	for name, at := range m.assigned.Load().All() {
+	for name, at := range s.assigned.Load().All() {
 		if conf.Child(name) == nil || conf.IsDenied(name) {
-			m.table.detachMember(m, at.Key)
-			m.table.Supervisor.Leave(at.Key)
+			s.table.detachMember(s, at.Key)
+			s.table.Supervisor.Leave(at.Key)
 		}
 	}
 }
 
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
-func (m *AssignedSession[S]) serveChild(c *configuration.Child, roots []guard.Root, sup children.BoundedSupervisor, first, assumed bool) {
-	k := m.KeyFor(c, roots)
-	at, assigned := m.assigned.Load().Lookup(k.Child)
+func (s *AssignedSession[S]) serveChild(c *configuration.Child, roots []guard.Root, sup children.BoundedSupervisor, first, assumed bool) {
+	k := s.KeyFor(c, roots)
+	at, assigned := s.assigned.Load().Lookup(k.Child)
 	if assumed {
-		m.attachTo(c, k, func() { sup.Assume(k, roots) })
+		s.attachTo(c, k, func() { sup.Assume(k, roots) })
 		return
 	}
 	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
-		m.attachTo(c, k, func() { sup.Ensure(k, roots) })
+		s.attachTo(c, k, func() { sup.Ensure(k, roots) })
 		return
 	}
 	sup.SetRoots(k, roots)
@@ -150,17 +150,17 @@ func (m *AssignedSession[S]) serveChild(c *configuration.Child, roots []guard.Ro
 // attachTo moves the session to an instance: calls that look for it from now on go
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
-func (m *AssignedSession[S]) attachTo(c *configuration.Child, k spec.Key, start func()) {
-	old, assigned := m.assigned.Load().Lookup(k.Child)
+func (s *AssignedSession[S]) attachTo(c *configuration.Child, k spec.Key, start func()) {
+	old, assigned := s.assigned.Load().Lookup(k.Child)
 	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
 		start()
 		return
 	}
-	serial := m.table.Supervisor.JoinBy(k, &c.Spec)
+	serial := s.table.Supervisor.JoinBy(k, &c.Spec)
 	start()
-	m.table.moveMember(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
-	m.table.Supervisor.LevelChanged(k) // others may have begun it
+	s.table.moveSession(s, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
+	s.table.Supervisor.LevelChanged(k) // others may have begun it
 	if assigned {
-		m.table.Supervisor.Leave(old.Key)
+		s.table.Supervisor.Leave(old.Key)
 	}
 }

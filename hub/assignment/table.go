@@ -20,11 +20,11 @@ type Table[S any] struct {
 	RecordWritable func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: no one does
 	current        *configuration.Current    // of the hub's own surroundings
 
-	mu      sync.Mutex
-	members map[string]*AssignedSession[S] // by id
-	holders map[spec.Key]map[*AssignedSession[S]]struct{}
-	wanting map[spec.Key]map[int]int // of each instance how many of them want what; see SetLevel
-	known   map[spec.Key]knownInstance
+	mu       sync.Mutex
+	sessions map[string]*AssignedSession[S] // by id
+	holders  map[spec.Key]map[*AssignedSession[S]]struct{}
+	wanting  map[spec.Key]map[int]int // of each instance how many of them want what; see SetLevel
+	known    map[spec.Key]knownInstance
 }
 
 // A knownInstance is the last that was told about an instance.
@@ -37,7 +37,7 @@ type knownInstance struct {
 // offerBy returns the offer as a configuration reads it; nil if it was not read by that.
 func (i *knownInstance) offerBy(conf *configuration.Configuration) *catalog.Offer {
 	for _, o := range i.read {
-		if o.ReadBy(conf.Offers) {
+		if o.ReadBy(conf.CatalogBuilder) {
 			return o
 		}
 	}
@@ -47,46 +47,46 @@ func (i *knownInstance) offerBy(conf *configuration.Configuration) *catalog.Offe
 // NewTable makes a Table without sessions.
 func NewTable[S any](current *configuration.Current) *Table[S] {
 	return &Table[S]{
-		current: current, members: map[string]*AssignedSession[S]{}, holders: map[spec.Key]map[*AssignedSession[S]]struct{}{}, wanting: map[spec.Key]map[int]int{}, known: map[spec.Key]knownInstance{},
+		current: current, sessions: map[string]*AssignedSession[S]{}, holders: map[spec.Key]map[*AssignedSession[S]]struct{}{}, wanting: map[spec.Key]map[int]int{}, known: map[spec.Key]knownInstance{},
 	}
 }
 
 // Enter takes in a session.
-func (t *Table[S]) Enter(m *AssignedSession[S]) {
+func (t *Table[S]) Enter(s *AssignedSession[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m.followCurrent() // it was made under an older one
-	t.members[m.ID] = m
+	s.followCurrent() // it was made under an older one
+	t.sessions[s.ID] = s
 }
 
 // Follow has a session that has entered go by what its Current has become by itself.
-func (t *Table[S]) Follow(m *AssignedSession[S]) {
+func (t *Table[S]) Follow(s *AssignedSession[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m.followCurrent()
+	s.followCurrent()
 }
 
 // followCurrent adopts the configuration that counts for a session. The mutex of the table is held.
-func (m *AssignedSession[S]) followCurrent() {
-	if conf := m.Current.InForce(); m.Offering.Configuration() != conf {
-		m.adoptConfiguration(conf, nil)
+func (s *AssignedSession[S]) followCurrent() {
+	if conf := s.Current.InForce(); s.Offering.Configuration() != conf {
+		s.adoptConfiguration(conf, nil)
 	}
 }
 
 // Leave ends a session's part in everything: its own children stop, shared
 // ones go on without it.
-func (t *Table[S]) Leave(m *AssignedSession[S]) {
+func (t *Table[S]) Leave(s *AssignedSession[S]) {
 	t.mu.Lock()
-	delete(t.members, m.ID)
-	at := m.assigned.Load().All()
+	delete(t.sessions, s.ID)
+	at := s.assigned.Load().All()
 	for _, p := range at {
-		t.removeHolder(m, p.Key)
+		t.removeHolder(s, p.Key)
 	}
 	t.mu.Unlock()
 	for _, p := range at {
 		t.Supervisor.Leave(p.Key)
 	}
-	t.Supervisor.Drop(m.ID) // those of its own that a reload detached it from
+	t.Supervisor.Drop(s.ID) // those of its own that a reload detached it from
 }
 
 // UpdateInstance hands a change of one instance to the sessions that it serves. It is
@@ -117,9 +117,9 @@ func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.RawOffer) {
 	default:
 		t.known[st.Key] = known
 	}
-	for m := range t.holders[st.Key] {
-		if conf := m.Current.InForce(); runsInstance(conf, st.Key, st.Revision) {
-			m.noteChange(&st, known.offerBy(conf))
+	for s := range t.holders[st.Key] {
+		if conf := s.Current.InForce(); runsInstance(conf, st.Key, st.Revision) {
+			s.takeChange(&st, known.offerBy(conf))
 		}
 	}
 }
@@ -135,17 +135,17 @@ func (t *Table[S]) runningConfigurations(k spec.Key, revision uint64) (confs []*
 	if k.Variant == "" {
 		add(t.current.InForce())
 	}
-	for m := range t.holders[k] {
-		if m.Current.Common() != t.current {
-			add(m.Current.Common().InForce())
+	for s := range t.holders[k] {
+		if s.Current.Common() != t.current {
+			add(s.Current.Common().InForce())
 		}
 	}
-	for _, m := range t.members {
+	for _, s := range t.sessions {
 		if len(confs) > 0 {
 			break
 		}
-		if m.Current.Common() != t.current {
-			add(m.Current.Common().InForce())
+		if s.Current.Common() != t.current {
+			add(s.Current.Common().InForce())
 		}
 	}
 	return confs
@@ -175,15 +175,15 @@ func (t *Table[S]) readBy(known *knownInstance, confs []*configuration.Configura
 	return done
 }
 
-// moveMember enters a session at one instance instead of another, and tells it what
+// moveSession enters a session at one instance instead of another, and tells it what
 // is known of it. Both happen under one lock with UpdateInstance, so that the session
 // misses no news and takes none of the former instance for that of the new one.
-func (t *Table[S]) moveMember(m *AssignedSession[S], to Assignment, from spec.Key) {
+func (t *Table[S]) moveSession(s *AssignedSession[S], to Assignment, from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	conf, known := m.Current.InForce(), knownInstance{}
+	conf, known := s.Current.InForce(), knownInstance{}
 	for done := false; !done; {
-		conf = m.Current.InForce()
+		conf = s.Current.InForce()
 		known = t.known[to.Key]
 		if known.status == nil || known.status.Serial != to.Serial {
 			known = knownInstance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
@@ -193,17 +193,17 @@ func (t *Table[S]) moveMember(m *AssignedSession[S], to Assignment, from spec.Ke
 			t.known[to.Key] = known
 		}
 	}
-	t.removeHolder(m, from)
+	t.removeHolder(s, from)
 	if t.holders[to.Key] == nil {
 		t.holders[to.Key] = map[*AssignedSession[S]]struct{}{}
 	}
-	t.holders[to.Key][m] = struct{}{}
-	t.countWanted(to.Key, m.wants, 1)
+	t.holders[to.Key][s] = struct{}{}
+	t.countWanted(to.Key, s.wants, 1)
 	if len(known.read) > maxReadings {
 		t.forgetReadings(to, known)
 	}
-	m.replaceAssignment(to)
-	m.noteChange(known.status, known.offerBy(conf))
+	s.replaceAssignment(to)
+	s.takeChange(known.status, known.offerBy(conf))
 }
 
 // maxReadings is how many readings of one offer there may be before those are looked for that
@@ -217,27 +217,27 @@ func (t *Table[S]) forgetReadings(at Assignment, known knownInstance) {
 	}
 	confs := t.runningConfigurations(at.Key, at.Revision)
 	known.read = slices.DeleteFunc(slices.Clone(known.read), func(o *catalog.Offer) bool {
-		return !slices.ContainsFunc(confs, func(conf *configuration.Configuration) bool { return o.ReadBy(conf.Offers) })
+		return !slices.ContainsFunc(confs, func(conf *configuration.Configuration) bool { return o.ReadBy(conf.CatalogBuilder) })
 	})
 	t.known[at.Key] = known
 }
 
 // detachMember takes a session from an instance whose child is configured no more, or denied.
-func (t *Table[S]) detachMember(m *AssignedSession[S], from spec.Key) {
+func (t *Table[S]) detachMember(s *AssignedSession[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.removeHolder(m, from)
-	old := m.assigned.Load()
-	m.assigned.Store(old.Without(from.Child))
+	t.removeHolder(s, from)
+	old := s.assigned.Load()
+	s.assigned.Store(old.Without(from.Child))
 	old.MarkReplaced()
 }
 
 // removeHolder expects the caller to hold mu.
-func (t *Table[S]) removeHolder(m *AssignedSession[S], k spec.Key) {
-	if _, holds := t.holders[k][m]; holds {
-		t.countWanted(k, m.wants, -1)
+func (t *Table[S]) removeHolder(s *AssignedSession[S], k spec.Key) {
+	if _, holds := t.holders[k][s]; holds {
+		t.countWanted(k, s.wants, -1)
 	}
-	delete(t.holders[k], m)
+	delete(t.holders[k], s)
 	if len(t.holders[k]) == 0 {
 		delete(t.holders, k)
 	}
@@ -279,8 +279,8 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 		}
 		t.known[k] = c
 	}
-	for _, m := range t.members {
-		m.adoptConfiguration(m.Current.InForce(), renewed[m.Current.Common().InForce()])
+	for _, s := range t.sessions {
+		s.adoptConfiguration(s.Current.InForce(), renewed[s.Current.Common().InForce()])
 	}
 }
 
@@ -309,28 +309,28 @@ func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.C
 	}
 	for k, c := range t.known {
 		note(next[t.current], k, c.status.Revision, c.raw)
-		for m := range t.holders[k] {
-			note(next[m.Current.Common()], k, c.status.Revision, c.raw)
+		for s := range t.holders[k] {
+			note(next[s.Current.Common()], k, c.status.Revision, c.raw)
 		}
 	}
-	for _, m := range t.members {
-		_, offers := m.Offering.Offers()
+	for _, s := range t.sessions {
+		_, offers := s.Offering.Offers()
 		for name, o := range offers {
-			note(next[m.Current.Common()], spec.Key{Child: name}, o.Revision(), o.Raw)
+			note(next[s.Current.Common()], spec.Key{Child: name}, o.Revision(), o.Raw)
 		}
 	}
 	return missing
 }
 
 // adoptConfiguration makes conf what the session goes by. The mutex of the table is held.
-func (m *AssignedSession[S]) adoptConfiguration(conf *configuration.Configuration, renewed map[*offers.RawOffer]*catalog.Offer) {
-	m.Roots.Reconfigure(conf.Fallback, conf.RootsOf(m.Principal))
-	before := m.Offering.Configuration()
-	m.Restarted(m.Offering.Adopt(conf, renewed)...)
-	for name, at := range m.assigned.Load().All() {
+func (s *AssignedSession[S]) adoptConfiguration(conf *configuration.Configuration, renewed map[*offers.RawOffer]*catalog.Offer) {
+	s.Roots.Reconfigure(conf.Fallback, conf.RootsOf(s.Principal))
+	before := s.Offering.Configuration()
+	s.Restarted(s.Offering.Adopt(conf, renewed)...)
+	for name, at := range s.assigned.Load().All() {
 		if before.IsDenied(name) && !conf.IsDenied(name) { // it was not taken from its instance yet
-			if known := m.table.known[at.Key]; known.status != nil {
-				m.noteChange(known.status, known.offerBy(conf))
+			if known := s.table.known[at.Key]; known.status != nil {
+				s.takeChange(known.status, known.offerBy(conf))
 			}
 		}
 	}
@@ -338,43 +338,43 @@ func (m *AssignedSession[S]) adoptConfiguration(conf *configuration.Configuratio
 
 // Owner returns the session that an instance belongs to alone; false for a shared one,
 // and once the session has ended.
-func (t *Table[S]) Owner(k spec.Key) (s S, ok bool) {
+func (t *Table[S]) Owner(k spec.Key) (session S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.members[k.Instance]
-	if m == nil {
-		return s, false
+	s := t.sessions[k.Instance]
+	if s == nil {
+		return session, false
 	}
-	return m.Session, true
+	return s.Session, true
 }
 
 // SoleSession returns the one session that an instance serves; false if there are several or
 // none.
-func (t *Table[S]) SoleSession(k spec.Key) (s S, ok bool) {
+func (t *Table[S]) SoleSession(k spec.Key) (session S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.holders[k]) > 1 {
-		return s, false
+		return session, false
 	}
-	for m := range t.holders[k] {
-		return m.Session, true
+	for s := range t.holders[k] {
+		return s.Session, true
 	}
-	if m := t.members[k.Instance]; m != nil { // its own, which is only being assigned to it
-		return m.Session, true
+	if s := t.sessions[k.Instance]; s != nil { // its own, which is only being assigned to it
+		return s.Session, true
 	}
-	return s, false
+	return session, false
 }
 
 // SetLevel sets the log level of a session (above zero). Levels returns the levels of the sessions
 // of one instance, each once, in no order. Neither looks at other sessions: an instance may serve
 // any number, and each says this when it begins.
-func (t *Table[S]) SetLevel(m *AssignedSession[S], wants func() int) {
+func (t *Table[S]) SetLevel(s *AssignedSession[S], wants func() int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was, what := m.wants, wants() // under the lock: of two that say it at once the later one counts
-	m.wants = what
-	for _, at := range m.assigned.Load().All() {
-		if _, holds := t.holders[at.Key][m]; holds {
+	was, what := s.wants, wants() // under the lock: of two that say it at once the later one counts
+	s.wants = what
+	for _, at := range s.assigned.Load().All() {
+		if _, holds := t.holders[at.Key][s]; holds {
 			t.countWanted(at.Key, was, -1)
 			t.countWanted(at.Key, what, 1)
 		}
@@ -407,13 +407,13 @@ func (t *Table[S]) countWanted(k spec.Key, what, more int) {
 }
 
 // Any returns one of the sessions that an instance serves; false if it serves none.
-func (t *Table[S]) Any(k spec.Key) (s S, ok bool) {
+func (t *Table[S]) Any(k spec.Key) (session S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for m := range t.holders[k] {
-		return m.Session, true
+	for s := range t.holders[k] {
+		return s.Session, true
 	}
-	return s, false
+	return session, false
 }
 
 // SessionsOf returns the sessions that an instance serves.
@@ -421,8 +421,8 @@ func (t *Table[S]) SessionsOf(k spec.Key) []S {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make([]S, 0, len(t.holders[k]))
-	for m := range t.holders[k] {
-		all = append(all, m.Session)
+	for s := range t.holders[k] {
+		all = append(all, s.Session)
 	}
 	return all
 }
@@ -438,9 +438,9 @@ func (t *Table[S]) SessionCount(k spec.Key) int {
 func (t *Table[S]) Sessions() []S {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make([]S, 0, len(t.members))
-	for _, m := range t.members {
-		all = append(all, m.Session)
+	all := make([]S, 0, len(t.sessions))
+	for _, s := range t.sessions {
+		all = append(all, s.Session)
 	}
 	return all
 }
@@ -468,5 +468,5 @@ func (t *Table[S]) Offers() map[string]*catalog.Offer {
 func (t *Table[S]) Size() (sessions, serving, known int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.members), len(t.holders), len(t.known)
+	return len(t.sessions), len(t.holders), len(t.known)
 }

@@ -70,7 +70,7 @@ func (owner *approvalOwner) Release(context.Context) {
 	owner.last.client.YieldChild()
 }
 
-func (owner *approvalOwner) Waiting(ctx context.Context, what string) (over func()) {
+func (owner *approvalOwner) Waiting(ctx context.Context, what string) (endNotice func()) {
 	return client.RequestOf(ctx).Notice.Waiting(func() string { return what })
 }
 

@@ -48,10 +48,10 @@ func TestAQuestionThatNobodyAnswersCountsAsNo(t *testing.T) {
 func TestACallThatIsCancelledWithdrawsItsQuestion(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		p, letGo := silent()
-		over := make(chan struct{}, 10)
+		questionEnded := make(chan struct{}, 10)
 		inner := p.says
 		p.says = func(ctx context.Context) string {
-			defer func() { over <- struct{}{} }()
+			defer func() { questionEnded <- struct{}{} }()
 			return inner(ctx)
 		}
 		a.isAsked(p)
@@ -59,7 +59,7 @@ func TestACallThatIsCancelledWithdrawsItsQuestion(t *testing.T) {
 		answer := a.begin(ctx, "kid__echo", tagged("cancelled", readArgs(a.at("data", "one", "1.txt"))))
 		<-p.seen
 		cancel()
-		<-over
+		<-questionEnded
 		<-answer
 		synctest.Wait()
 		if len(a.children.messagesSent("tools/call")) > 0 || len(a.grants()) != 0 {

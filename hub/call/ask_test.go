@@ -186,9 +186,9 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 		in, out := view(s.root), view(s.outside)
 		s.client.sendsRoots, s.client.canFetch = true, true
 		ctx, giveUp := context.WithCancel(s.Context())
-		over := make(chan struct{})
+		callDone := make(chan struct{})
 		go func() {
-			defer close(over)
+			defer close(callDone)
 			s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":`+readArgs(filepath.Join(s.root, "a.txt"))+`}`))
 		}()
 		synctest.Wait()
@@ -211,7 +211,7 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 			}
 		}
 		giveUp()
-		<-over
+		<-callDone
 		s.wantReleased()
 	})
 }

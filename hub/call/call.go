@@ -41,7 +41,7 @@ type Call struct {
 	onFastPath   bool     // on the fast path: an attempt ends with errWouldBlock if it would have to wait
 	spareAttempt *attempt // for the next attempt; nil: none
 
-	sent sentCall // once it is let through
+	allowed allowedCall // once it is let through
 }
 
 // scanResult is what an attempt found. It is of the very bytes that the call has.
@@ -99,18 +99,18 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, ownName string) splicing {
 }
 
 // traceEdit returns the edit that _meta needs; own is the hub's progress token, nil for none.
-func (r *splicing) traceEdit(own []byte) jsonrpc.Edit {
-	return r.carrier.Edit(r.raw, r.progressToken, own, r.traceForChild)
+func (r *splicing) traceEdit(hubToken []byte) jsonrpc.Edit {
+	return r.carrier.Edit(r.raw, r.progressToken, hubToken, r.traceForChild)
 }
 
 // childParams returns what the child is sent: the judged bytes, with the edits that
 // the verdict made of them, and the hub's own progress token.
-func (c *Call) childParams(own []byte, edits []jsonrpc.Edit) [][]byte {
+func (c *Call) childParams(hubToken []byte, edits []jsonrpc.Edit) [][]byte {
 	if c.buildParams != nil {
-		return c.buildParams(own, edits)
+		return c.buildParams(hubToken, edits)
 	}
 	r := &c.splicing
-	edits = append(edits, jsonrpc.Edit{Old: r.quotedName, With: jsonrpc.AppendString(nil, r.ownName)}, r.traceEdit(own))
+	edits = append(edits, jsonrpc.Edit{Old: r.quotedName, With: jsonrpc.AppendString(nil, r.ownName)}, r.traceEdit(hubToken))
 	return jsonrpc.Splice(r.raw, edits...)
 }
 
@@ -120,15 +120,16 @@ func progressTokenOf(m *jsonrpc.Message) []byte {
 }
 
 var (
-	// errScanAgain: nothing was sent, and the target is to be scanned again.
+	// errScanAgain means that nothing was sent, and that the target has to be scanned again.
 	errScanAgain = errors.New("it has changed since it was looked at")
-	// errUnstable is an errScanAgain of a target that goes on changing.
+	// errUnstable is an errScanAgain too. Another process serves the session now, or the target is not defined as it
+	// was when it was scanned. If that happens at every attempt, the client gets this text.
 	errUnstable error = scanAgainError{errors.New("it changes what it offers again and again")}
 	// errDenied comes with the answer to a request that was denied: see Call.JudgeAndSend.
 	errDenied = errors.New("the request was denied")
 )
 
-// scanAgainError is an errScanAgain for a reason.
+// A scanAgainError is an errScanAgain with a text of its own.
 type scanAgainError struct{ error }
 
 func (scanAgainError) Is(target error) bool { return target == errScanAgain }
@@ -151,7 +152,7 @@ func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.failRequest(ctx, err), configuration.ErrSuperseded
 	case err != nil:
-		kind := failure.FailureKindOf(ctx, err)
+		kind := failure.KindOf(ctx, err)
 		s.Records.WriteRefusal(ctx, client.RequestOf(ctx).Record, t.recordSubject(), kind.Code())
 		if kind == failure.Arguments {
 			return t.failRequest(ctx, err), errDenied
@@ -191,7 +192,7 @@ func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 		if err != nil || !att.isAllowed() || c.notification {
 			return att, err
 		}
-		waited, err := c.takeTurn(ctx, att)
+		waited, err := c.ensureTurn(ctx, att)
 		if err != nil {
 			c.sender.Approvals.Done(att.approval)
 			return nil, err

@@ -31,13 +31,13 @@ func (att *attempt) confinementError() error {
 	}
 	for i := range att.verdict.Findings {
 		f := &att.verdict.Findings[i]
-		if f.Leads == "" || att.lease.Opens(f.Leads, configuration.AccessOf(policy.Roles(f.Role))) {
+		if f.Target == "" || att.lease.Opens(f.Target, configuration.AccessOf(policy.Roles(f.Role))) {
 			continue
 		}
 		if att.call.onFastPath { // it is recorded
 			return errWouldBlock
 		}
-		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, KeepsRunning: true}
+		told := sandbox.Refusal{Path: f.Target, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, KeepsRunning: true}
 		_, dirs := att.lease.Workplace()
 		att.call.sender.Records.RecordKernelRefusal(att.call.target.recordSubject(), told, dirs)
 		return &run.UnavailableError{Child: att.child, Reason: hints.Text(told)}

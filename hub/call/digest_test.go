@@ -12,7 +12,7 @@ import (
 func TestTheDigestOfACall(t *testing.T) {
 	t.Parallel()
 	digest := func(session, child, method, params string) approval.Digest {
-		c := &Call{sender: &Sender{ID: session}, target: &requestTarget{child: child, name: method}}
+		c := &Call{sender: &Sender{ID: session}, target: &requestTarget{child: child, method: method}}
 		c.buildParams = func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(params)} }
 		return c.approvalRequest().Digest
 	}

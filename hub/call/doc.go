@@ -31,10 +31,10 @@
 //  7. Send (send.go): the judged bytes go out. Only the name, the progress token, the trace and
 //     the paths that the verdict spells otherwise are replaced. A child without a handshake may ask for more by its result; the
 //     request is sent again with the answers (package rounds).
-//  8. Settle (sent.go): the child's answer comes back. Its names and URIs become the ones of the hub. A
+//  8. Settle (allowed_call.go): the child's answer comes back. Its names and URIs become the ones of the hub. A
 //     refusal of the kernel is explained, a task is adopted, and a large result is cut.
 //
-// From step 7 on a sentCall (sent.go) owns what the request holds, whichever path it is on.
+// From step 7 on an allowedCall (allowed_call.go) owns what the request holds, whichever path it is on.
 //
 // What a reload overtakes before it is sent starts again with the lookup.
 //
@@ -51,7 +51,7 @@
 // runs. It judges a call of one that does not run: a denial ends there, without acquireAndJudge.
 //
 // A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end if one would have
-// to wait. What was let through goes on as a fastCall, a sentCall that no goroutine waits for. It has one owner in each
+// to wait. What was let through goes on as a fastCall, an allowedCall that no goroutine waits for. It has one owner in each
 // state:
 //
 //	recording   the goroutine that writes its line: the one that took the call, or the one that

@@ -47,10 +47,10 @@ type answerReceiver interface {
 	Batch() *lines.Batch
 }
 
-// A fastCall is a sentCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
+// A fastCall is an allowedCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
 // says. Only Abandon is called by others.
 type fastCall struct {
-	sentCall
+	allowedCall
 	tool     toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
 	receiver answerReceiver
 	pooled   *pooledCall // nil once the call is sent, unless the child may ask for more
@@ -136,7 +136,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 		return false
 	}
 	c := &fastCall{
-		sentCall: sentCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, receiver: receiver, pooled: pooled,
+		allowedCall: allowedCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, receiver: receiver, pooled: pooled,
 	}
 	c.target = &c.tool
 	c.timing.SetOperation(methods.CallTool, tool.Child, tool.OwnName)

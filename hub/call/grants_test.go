@@ -188,7 +188,7 @@ func (a *askedCall) asks(p *person, n int) {
 // grants returns what is open by what a person has allowed.
 func (a *askedCall) grants() []approval.GrantReport { return a.Approvals.Report().Grants }
 
-// A path that goes through a link is shown, and opened, its target.
+// TestTheQuestionNamesWhereALinkLeads holds that a path through a link is shown with its target, and that the target is opened.
 func TestTheQuestionNamesWhereALinkLeads(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		if err := os.Symlink(a.at("data", "one"), a.at("link")); err != nil {

@@ -196,7 +196,7 @@ func (att *attempt) judgeUnstarted(ctx context.Context, rootsView *rootsmgr.Root
 
 // acquireAndJudge acquires the child, and judges by how it runs.
 func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
-	if err = att.acquireLease(ctx); err != nil {
+	if err = att.ensureLease(ctx); err != nil {
 		return err
 	}
 	if err = att.client.AwaitRootsAfter(att.lease); err != nil {
@@ -281,7 +281,7 @@ func (att *attempt) ensureConfined(ctx context.Context) error {
 func (att *attempt) pathReplaced() bool {
 	for i := range att.verdict.Findings {
 		for _, r := range att.verdict.Findings[i].Readings {
-			if r.Leads != "" && att.lease.PathReplaced(r.Leads) {
+			if r.Target != "" && att.lease.PathReplaced(r.Target) {
 				return true
 			}
 		}
@@ -332,9 +332,9 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 	return configuration.ErrSuperseded
 }
 
-// acquireLease gets the right to call the child, if it is not there yet. It also returns the error of
+// ensureLease gets the right to call the child, if it is not there yet. It also returns the error of
 // callTarget.checkDefinition.
-func (att *attempt) acquireLease(ctx context.Context) (err error) {
+func (att *attempt) ensureLease(ctx context.Context) (err error) {
 	c := att.call
 	if att.lease != nil && mustRecheckRoots(c.target.ownerChild()) && att.lease.PathsReplaced() {
 		att.lease.Release()
@@ -356,7 +356,7 @@ func (att *attempt) acquireLease(ctx context.Context) (err error) {
 func (att *attempt) acquireAgain(ctx context.Context) error {
 	att.lease.Release()
 	att.lease = nil
-	return att.acquireLease(ctx)
+	return att.ensureLease(ctx)
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the
@@ -434,9 +434,9 @@ func (att *attempt) denialText(argumentsPointer string) string {
 // this machine learns what hub.json names.
 func (att *attempt) entryName() string {
 	c, denied := att.conf.Child(att.child), att.verdict.Deciding
-	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
+	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Target == "" {
 		return ""
 	}
-	name, _ := c.Spec.Program().NameOf(denied.Leads, att.conf.Home)
+	name, _ := c.Spec.Program().NameOf(denied.Target, att.conf.Home)
 	return name
 }

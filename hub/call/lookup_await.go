@@ -61,7 +61,7 @@ func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
 	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
 	case s.Current.InForce().IsDenied(name): // by a reload meanwhile: the denial names the rule
 		return ""
-	case failure.FailureKindOf(ctx, err) == failure.NotAvailable:
+	case failure.KindOf(ctx, err) == failure.NotAvailable:
 		return failure.UnavailableText(err)
 	default:
 		return failure.NotReady(st, s.StderrOf(st))

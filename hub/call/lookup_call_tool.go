@@ -65,7 +65,7 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 // finds it as well, unless another one is called so.
 func (s *Sender) findByOwnName(ctx context.Context, child, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	ownName := name
-	if own, ok := s.Current.InForce().Offers.OwnName(child, name); ok {
+	if own, ok := s.Current.InForce().CatalogBuilder.OwnName(child, name); ok {
 		ownName = own
 	}
 	if s.Current.InForce().IsDenied(child) {

@@ -111,7 +111,7 @@ func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configur
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		conf: conf, child: child, name: m.Method, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(child),
+		conf: conf, child: child, method: m.Method, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(child),
 		scanWith: func(templates []string) (*validate.Scan, error) {
 			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},

@@ -32,11 +32,11 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 // and the error of Call.JudgeAndSend.
 func (s *Sender) SendPrompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	listed := it.OwnName
-	if it.Made {
+	if it.NameOnly {
 		listed = ""
 	}
 	return s.sendRequest(ctx, m, quoted, it.OwnName, &requestTarget{
-		conf: it.Conf, child: it.Child, name: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
+		conf: it.Conf, child: it.Child, method: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.Conf.Checker.ScanPrompt(it.Child, it.OwnName, m.Param("arguments"))
 		},
@@ -62,7 +62,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 	}
 	conf := s.Current.InForce()
 	if child, ownName, is := s.splitUnlisted(conf, name, offers.Prompts); is {
-		if it := conf.Offers.UnlistedItem(child, ownName); it != nil {
+		if it := conf.CatalogBuilder.UnlistedItem(child, ownName); it != nil {
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
@@ -108,7 +108,7 @@ func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrp
 		return jsonrpc.RefuseParams(texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
 	}
 	return s.sendRequest(ctx, m, quoted, it.OwnName, &requestTarget{
-		conf: it.Conf, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
+		conf: it.Conf, child: it.Child, method: m.Method, unaskable: "nobody is asked while something is typed",
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.Conf.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},

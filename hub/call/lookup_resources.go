@@ -126,7 +126,7 @@ func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from
 	for {
 		conf := from.Conf
 		answer, err := s.sendRequest(ctx, m, quoted, from.URI, &requestTarget{
-			conf: conf, child: from.Child, name: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			conf: conf, child: from.Child, method: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
 			},

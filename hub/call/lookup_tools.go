@@ -28,7 +28,7 @@ func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 // possibleOwners returns the children to which an unknown name may belong, without the ones that are denied.
 func (s *Sender) possibleOwners(name string) []string {
 	conf := s.Current.InForce()
-	return slices.DeleteFunc(conf.Offers.Owners(name), conf.IsDenied)
+	return slices.DeleteFunc(conf.CatalogBuilder.Owners(name), conf.IsDenied)
 }
 
 // mayHaveMore reports whether a child may have what the catalogue does not: its list cannot be read, or the rules deny the child, and then
@@ -39,9 +39,9 @@ func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k 
 
 // splitUnlisted splits a name into a child that may have more of a kind, and the child's own name.
 func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.ListKind) (child, ownName string, ok bool) {
-	child, ownName, ok = conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
+	child, ownName, ok = conf.CatalogBuilder.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
 	if ok && k == offers.Tools {
-		ownName, ok = conf.Offers.OwnName(child, ownName)
+		ownName, ok = conf.CatalogBuilder.OwnName(child, ownName)
 	}
 	return child, ownName, ok
 }
@@ -49,7 +49,7 @@ func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k
 // unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as the ones of a tool without a schema.
 func (s *Sender) unlistedTool(child, ownName string) (t offering.Tool) {
 	if conf := s.Current.InForce(); s.mayHaveMore(conf, child, offers.Tools) {
-		t = offering.Tool{Tool: conf.Offers.Unlisted(child, ownName), Conf: conf}
+		t = offering.Tool{Tool: conf.CatalogBuilder.Unlisted(child, ownName), Conf: conf}
 	}
 	return t
 }
@@ -82,7 +82,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 	}
 	conf := s.Current.InForce()
 	if child, ownName, is := s.splitUnlisted(conf, name, offers.Tools); is {
-		if t := conf.Offers.Unlisted(child, ownName); t != nil {
+		if t := conf.CatalogBuilder.Unlisted(child, ownName); t != nil {
 			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}
 	}

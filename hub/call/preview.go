@@ -61,8 +61,8 @@ func (att *attempt) closedPaths() (all []sandbox.Refusal) {
 	for i := range att.verdict.Findings {
 		f := &att.verdict.Findings[i]
 		access := configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute
-		if c, ok := att.lease.StderrHints().Closes(f.Leads, access); ok {
-			c.At, c.Path = f.Pointer, f.Leads
+		if c, ok := att.lease.StderrHints().Closes(f.Target, access); ok {
+			c.At, c.Path = f.Pointer, f.Target
 			all = append(all, c)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // In this file a request of a client leaves the hub for its child. It is sent by a lease, whose methods (children/lease.go) lead
 // to the connection of the process that runs now. Each request but the ones of RelayAboutTask was judged and recorded before.
 //
-//   - sentCall.awaitAnswer: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
+//   - allowedCall.awaitAnswer: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
 //     because the pipe was full. It calls Lease.Call, or package rounds, which calls Lease.Call for each round.
 //   - fastCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
 //     has written the line of this call and of all that came with it (audit.GroupCommit). All these calls leave in one write (lines.Batch).
@@ -30,24 +30,24 @@ import (
 // sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
 func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
-	s, sent, serverTurn := c.sender, &c.sent, c.serverTurn
+	s, allowed, serverTurn := c.sender, &c.allowed, c.serverTurn
 	c.serverTurn = nil // if it is judged again it takes another one
 	defer serverTurn.End()
-	*sent = sentCall{sender: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
-	sent.enterInFlight(Requester{att.client, att}, c.progressToken)
-	defer sent.giveBack(errBroken)
+	*allowed = allowedCall{sender: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
+	allowed.enterInFlight(Requester{att.client, att}, c.progressToken)
+	defer allowed.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	answer, err := sent.awaitAnswer(sent.context(ctx))
+	answer, err := allowed.awaitAnswer(allowed.context(ctx))
 	if err == nil {
-		answer = sent.settleAnswer(ctx, answer, sent.recordAnswer(answer))
-		sent.giveBack(nil)
+		answer = allowed.settleAnswer(ctx, answer, allowed.recordAnswer(answer))
+		allowed.giveBack(nil)
 		return answer, nil
 	}
-	for _, noticeSent := range sent.giveBack(err) {
+	for _, noticeSent := range allowed.giveBack(err) {
 		<-noticeSent
 	}
 	if late, ok := errors.AsType[*deniedError](err); ok {
-		att.verdict, att.roots, att.lease = late.verdict, late.rootsView, sent.lease
+		att.verdict, att.roots, att.lease = late.verdict, late.rootsView, allowed.lease
 		ticket.RecordOutcome(audit.ResultError)                  // the child has it, and did not get what it asked for
 		_, _ = c.recordDecision(context.WithoutCancel(ctx), att) // a second line: what was sent had one
 		return c.denyCall(att)
@@ -84,7 +84,7 @@ func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
 	}
 	c.receiver.OnCancel(c)
 	if !c.startedAsync {
-		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.sentCall.awaitAnswer(c.ctx) })
+		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.allowedCall.awaitAnswer(c.ctx) })
 	}
 	if !asksAgain {
 		pooled.freeCall()
@@ -216,21 +216,21 @@ type Requester struct {
 // RelayAboutTask sends a request about what the session has already, with edits of its params:
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
-	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{sender: s, lease: lease}
-	sent.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.progressToken)
-	defer sent.giveBack(errBroken)
+	r, timing, allowed := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &allowedCall{sender: s, lease: lease}
+	allowed.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.progressToken)
+	defer allowed.giveBack(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
-	edits = append(edits, r.traceEdit(sent.hubProgressToken))
-	resp, err := lease.Call(sent.context(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
+	edits = append(edits, r.traceEdit(allowed.hubProgressToken))
+	resp, err := lease.Call(allowed.context(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	if err != nil {
-		for _, noticeSent := range sent.giveBack(err) {
+		for _, noticeSent := range allowed.giveBack(err) {
 			<-noticeSent
 		}
 		timing.EndServerTime(failure.Outcome(err), nil)
-		return failure.AnswerRequest(ctx, sent.inFlight.Key.Child, m.Method, &failure.SentError{Err: err}), err
+		return failure.AnswerRequest(ctx, allowed.inFlight.Key.Child, m.Method, &failure.SentError{Err: err}), err
 	}
 	timing.EndServerTime(record.ResultWord(resp.Result, resp.Error), resp.Error)
-	answer := sent.client().ShapeAnswer(lease, m.Method, resp)
-	sent.giveBack(nil)
+	answer := allowed.client().ShapeAnswer(lease, m.Method, resp)
+	allowed.giveBack(nil)
 	return answer, nil
 }

@@ -115,25 +115,26 @@ func (s *Sender) awaitStart(ctx context.Context, names []string) {
 	s.Offering.AwaitListed(ctx, names)
 }
 
-// Acquire waits for the right to call a child, if it has to start or to move with
-// notices to the client. The error is configuration.ErrSuperseded if a reload has
-// replaced the child.
+// Acquire returns the right to call a child. If the child has to start, or to be replaced by a process with other roots, Acquire
+// waits for that, and tells the client what it waits for. If the child needs a login, Acquire offers the login and tries again. The
+// error is configuration.ErrSuperseded if a reload has replaced the child.
 func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
 	turnKeeperOf(ctx).yieldTurn()
-	lease, err := s.acquireLease(ctx, conf, child)
+	lease, err := s.awaitLease(ctx, conf, child)
 	if err == nil {
 		return lease, nil
 	}
 	if err = s.logIn(ctx, conf, child, err); err == nil {
-		return s.acquireLease(ctx, conf, child)
+		return s.awaitLease(ctx, conf, child)
 	}
 	return nil, err
 }
 
-func (s *Sender) acquireLease(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
+// awaitLease waits for the right to call a child, and tells the client what it waits for.
+func (s *Sender) awaitLease(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
 	defer s.showWaiting(ctx, child)()
 	defer s.ClientOf(ctx).AllowHubQuestions()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, conf, child)
@@ -149,8 +150,8 @@ func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
 	return client.NewContext(ctx, request)
 }
 
-// showWaiting reports that the call of ctx waits for a server until over is called.
-func (s *Sender) showWaiting(ctx context.Context, server string) (over func()) {
+// showWaiting reports that the call of ctx waits for a server until endNotice is called.
+func (s *Sender) showWaiting(ctx context.Context, server string) (endNotice func()) {
 	return client.RequestOf(ctx).Notice.Waiting(func() string {
 		if st := s.Offering.ChildStatus(server); st.Package.Doing != "" {
 			return st.Package.Doing + " for " + server

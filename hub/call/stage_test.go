@@ -239,8 +239,8 @@ func (s *stage) run(f func(context.Context) error) {
 	})
 }
 
-// reload puts other rules in force. change is of the other settings; nil for none. Where sessions
-// has not been told yet, follow does that.
+// reload puts other rules in force. change changes the other settings; nil changes none. The session and
+// its children go by the former ones until follow is called.
 func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rule) (follow func()) {
 	s.Helper()
 	set, old := s.settings, s.inForce.InForce()

@@ -20,7 +20,7 @@ import (
 type requestTarget struct {
 	conf   *configuration.Configuration
 	child  string
-	name   string // the method
+	method string // the method
 	prompt string // its own name; "" if it is of none
 	// listed is what the child has listed of a kind, by its own name or URI; "" if the
 	// request is about nothing that is on a list.
@@ -47,15 +47,15 @@ func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []b
 
 func (t *requestTarget) ownerChild() (*configuration.Configuration, string) { return t.conf, t.child }
 
-func (t *requestTarget) requestMethod() string { return t.name }
+func (t *requestTarget) requestMethod() string { return t.method }
 
 func (t *requestTarget) recordSubject() record.Subject {
-	return record.Subject{Method: t.name, Child: t.child, Prompt: t.prompt}
+	return record.Subject{Method: t.method, Child: t.child, Prompt: t.prompt}
 }
 
 func (t *requestTarget) approvalRequest(c *Call) approval.EscalatedRequest {
 	params := jsonrpc.Join(c.childParams(nil, nil))
-	return approval.EscalatedRequest{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
+	return approval.EscalatedRequest{Name: t.method, Args: params, Digest: approval.DigestOf([]byte(t.method), nil, params), Unaskable: t.unaskable}
 }
 
 func (t *requestTarget) resetTarget() {}
@@ -94,7 +94,7 @@ func (t *requestTarget) denyAttempt(att *attempt) jsonrpc.Answer {
 }
 
 func (t *requestTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
-	return failure.AnswerRequest(ctx, t.child, t.name, err)
+	return failure.AnswerRequest(ctx, t.child, t.method, err)
 }
 
 func (t *requestTarget) pathEdits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }

@@ -75,7 +75,7 @@ func (t *toolTarget) requestMethod() string { return methods.CallTool }
 
 func (t *toolTarget) recordSubject() record.Subject {
 	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.OwnName, Arguments: t.args, At: t.argumentsPointer}
-	if t.tool.Made {
+	if t.tool.NameOnly {
 		subject.Tool, subject.Unlisted = "", t.tool.OwnName
 	}
 	return subject
@@ -166,7 +166,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 	for _, o := range now.Tools {
 		switch {
 		case o.OwnName != tool.OwnName:
-		case !tool.Made && o.SameDefinition(tool.Tool):
+		case !tool.NameOnly && o.SameDefinition(tool.Tool):
 			return nil
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.OwnName).Msg("the tool is defined otherwise than it was listed; the call is judged again")
@@ -179,7 +179,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 			return &failure.MissingToolError{Server: tool.Child, Tool: tool.OwnName, Reason: left.Reason}
 		}
 	}
-	if tool.Made && raw.IsUnread(offers.Tools) {
+	if tool.NameOnly && raw.IsUnread(offers.Tools) {
 		return nil
 	}
 	return &failure.MissingToolError{Server: tool.Child, Tool: tool.OwnName}

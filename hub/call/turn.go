@@ -13,15 +13,15 @@ import (
 
 // This file has a call wait for its turn at a server to which hub.json lets only so many calls.
 
-// takeTurn takes the turn of a call that is allowed, if it has none. If the turn had to be waited for, the lease of the attempt was given
+// ensureTurn takes the turn of a call that is allowed, if it has none. If the turn had to be waited for, the lease of the attempt was given
 // back, as with an error.
-func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err error) {
+func (c *Call) ensureTurn(ctx context.Context, att *attempt) (waited bool, err error) {
 	queue := c.sender.Turns.QueueOf(att.child)
 	if queue == nil || c.serverTurn != nil {
 		return false, nil
 	}
 	name := c.limitedName()
-	if c.serverTurn = turnKeeperOf(ctx).takeTurn(queue, name); c.serverTurn != nil {
+	if c.serverTurn = turnKeeperOf(ctx).takeKeptTurn(queue, name); c.serverTurn != nil {
 		return false, nil
 	}
 	serverTurn, waits, err := queue.TakeTurn(c.sender.turnOwner(), name)
@@ -35,12 +35,12 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	}
 	att.lease.Release()
 	att.client.YieldChild()
-	over := client.RequestOf(ctx).Notice.Waiting(func() string {
+	endNotice := client.RequestOf(ctx).Notice.Waiting(func() string {
 		place, of := serverTurn.PlaceInQueue()
 		return fmt.Sprintf("waiting for a turn at %s: place %d of %d", att.child, place, of)
 	})
 	err = serverTurn.AwaitBegin(ctx)
-	over()
+	endNotice()
 	return true, err
 }
 
@@ -73,8 +73,8 @@ func turnKeeperOf(ctx context.Context) *turnKeeper {
 	return k
 }
 
-// takeTurn returns the turn that was kept, if it is of that queue and of a request of that name; else nil.
-func (k *turnKeeper) takeTurn(queue *turns.ServerQueue, name string) (t *turns.ServerTurn) {
+// takeKeptTurn returns the turn that was kept, if it is of that queue and of a request of that name; else nil.
+func (k *turnKeeper) takeKeptTurn(queue *turns.ServerQueue, name string) (t *turns.ServerTurn) {
 	if k == nil || !k.serverTurn.IsOf(queue, name) {
 		return nil
 	}

@@ -36,7 +36,7 @@ type Child struct {
 	CutsResults bool   // results of its tools may be cut, and promise no shape
 	Revision    uint64 // of how it is run: of another revision it is another server
 
-	toolsetView *toolset.ToolsetView // of a Builder For one: what of the child is shown; nil: everything
+	toolsetView *toolset.View // of a Builder For one: what of the child is shown; nil: everything
 }
 
 // HubTool is one of the hub's own tools.
@@ -52,8 +52,8 @@ type Builder struct {
 	cfg    Config
 	byName map[string]*Child
 	cache  cache
-	reader *Builder // reads what children list; another one than itself if it is For a ToolsetView
-	shown  shown    // if it is For a ToolsetView
+	reader *Builder // reads what children list; another one than itself if it is For a View
+	shown  shown    // if it is For a View
 }
 
 // NewBuilder makes a Builder.
@@ -95,7 +95,7 @@ func (b *Builder) Unlisted(child, ownName string) *Tool {
 	if err != nil {
 		return nil
 	}
-	t := &Tool{Child: child, OwnName: ownName, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, common: &CommonDecision{}, alias: c.Words.Rename[ownName], Set: c.Words.Set[ownName]}
+	t := &Tool{Child: child, OwnName: ownName, Def: def, Checked: checked, NameOnly: true, entry: def, by: b.reader, common: &CommonDecision{}, alias: c.Words.Rename[ownName], Set: c.Words.Set[ownName]}
 	t.Name = b.cfg.Names.exposedName(child, c.Prefix, t.Shown())
 	return t
 }
@@ -106,7 +106,7 @@ func (b *Builder) UnlistedItem(child, ownName string) *Item {
 	if c == nil || ownName == "" || !c.toolsetView.ShowsPrompt(child, ownName) {
 		return nil
 	}
-	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, ownName), Child: child, OwnName: ownName, Made: true, by: b.reader}
+	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, ownName), Child: child, OwnName: ownName, NameOnly: true, by: b.reader}
 }
 
 // Prefixed splits a name into the child whose prefix it has, of the ones that fit, and the child's own name. ok is false if no child that

@@ -23,7 +23,7 @@
 //
 // # Toolsets
 //
-// A Builder For a [toolset.ToolsetView] makes catalogues of the part that this view shows. [Builder.Show] takes that part out of an offer, so
+// A Builder For a [toolset.View] makes catalogues of the part that this view shows. [Builder.Show] takes that part out of an offer, so
 // that a session holds nothing else. What is hidden is answered as what no child has.
 //
 // # Children that are being replaced

@@ -11,11 +11,11 @@ import (
 
 // An Item is a prompt, a resource or a template as the client sees it.
 type Item struct {
-	Name    string // towards the client: a name, a URI, a URI template
-	Child   string
-	OwnName string // the child's own
-	Def     []byte // definition towards the client
-	Made    bool   // of a name that a client made up: see Builder.UnlistedItem
+	Name     string // towards the client: a name, a URI, a URI template
+	Child    string
+	OwnName  string // the child's own
+	Def      []byte // definition towards the client
+	NameOnly bool   // of a name that a client made up: see Builder.UnlistedItem
 
 	by *Builder // that read it
 }

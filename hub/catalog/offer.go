@@ -104,7 +104,7 @@ func (b *Builder) tooMuch(k offers.ListKind) string {
 	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, k.List().Noun, b.cfg.Limit)
 }
 
-// ReadBy reports whether b, or what b is For a ToolsetView of, read the offer.
+// ReadBy reports whether b, or what b is For a View of, read the offer.
 func (o *Offer) ReadBy(b *Builder) bool { return o.by == b.reader }
 
 // NamesAlike reports whether b gives the tools of the offer the same names as the

@@ -20,16 +20,16 @@ import (
 
 // A Tool is one tool as the client sees it.
 type Tool struct {
-	Name    string           // towards the client
-	Child   string           // "" for a tool of the hub itself
-	OwnName string           // the child's own name
-	Def     []byte           // definition towards the client
-	Offer   *offers.RawOffer // that it is in
-	Checked *validate.Tool   // its definition, by which calls are judged
-	Costly  bool             // its schema may take time to check
-	Mirrors []mirror.Mark    // parameters that headers repeat
-	Set     []fixed.Argument // arguments that hub.json sets
-	Made    bool             // of a name that a client made up: see Builder.Unlisted
+	Name     string           // towards the client
+	Child    string           // "" for a tool of the hub itself
+	OwnName  string           // the child's own name
+	Def      []byte           // definition towards the client
+	Offer    *offers.RawOffer // that it is in
+	Checked  *validate.Tool   // its definition, by which calls are judged
+	Costly   bool             // its schema may take time to check
+	Mirrors  []mirror.Mark    // parameters that headers repeat
+	Set      []fixed.Argument // arguments that hub.json sets
+	NameOnly bool             // of a name that a client made up: see Builder.Unlisted
 
 	alias  string          // what hub.json calls it instead of OwnName; "": it does not
 	finds  bool            // the hub's own tool that finds the ones of children

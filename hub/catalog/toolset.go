@@ -11,8 +11,8 @@ import (
 // This file leaves out of what children offer what the toolsets of a session do not show. What is left out is not there: it is
 // answered as a name that no server has.
 
-// For returns a Builder of catalogues that hold what a ToolsetView shows. It takes over what b reads. A nil ToolsetView gives b.
-func (b *Builder) For(toolsetView *toolset.ToolsetView) *Builder {
+// For returns a Builder of catalogues that hold what a View shows. It takes over what b reads. A nil View gives b.
+func (b *Builder) For(toolsetView *toolset.View) *Builder {
 	if toolsetView == nil {
 		return b
 	}

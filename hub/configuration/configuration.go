@@ -21,7 +21,7 @@ import (
 type Configuration struct {
 	Number uint64 // the first is 1
 	Settings
-	Offers *catalog.Builder // reads what children offer, and makes catalogues of it
+	CatalogBuilder *catalog.Builder // reads what children offer, and makes catalogues of it
 	// CommonRoots gives by its name what each child is served that serves everybody.
 	CommonRoots func() map[string][]guard.Root
 	ownRoots    func() map[string]*rootsmgr.Snapshot // of each child that has directories of its own
@@ -36,12 +36,13 @@ type Configuration struct {
 	restartedAt map[string]uint64        // Number at which a child was last to start again, by name
 	variants    func() map[string]string // see readVariants
 
-	common *Configuration // of one For someone: what it is for no one in particular; else nil
-	// what it is for principals and toolsets; nil of one that is For someone
+	// common is the Configuration that For was called on, if For has made this one; else nil.
+	common *Configuration
+	// views has what For has made of this Configuration. It is nil in a Configuration that For has made.
 	views *memo.Map[audienceKey, *Configuration]
 
-	denied      map[string]bool      // children of which the rules deny everything; of one that is For no one in particular, the ones that no principal is served
-	toolsetView *toolset.ToolsetView // what toolsets show; nil: everything
+	denied      map[string]bool // children of which the rules deny everything; of one that is For no one in particular, the ones that no principal is served
+	toolsetView *toolset.View   // what toolsets show; nil: everything
 
 	skills *catalog.SkillURIs // of the hub: they outlive a configuration
 
@@ -101,7 +102,7 @@ func (c *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(
 		c.cuts = c.cuts || child.ResultMax > 0
 		mark(child)
 	}
-	c.Offers = c.catalogBuilder(own)
+	c.CatalogBuilder = c.catalogBuilder(own)
 	if !c.Checker.Rules().ForSome() {
 		c.noteDenied()
 	}
@@ -213,7 +214,7 @@ func (c *Configuration) IsDenied(child string) bool {
 }
 
 // ToolsetView returns what the toolsets of a session show; nil: everything.
-func (c *Configuration) ToolsetView() *toolset.ToolsetView { return c.toolsetView }
+func (c *Configuration) ToolsetView() *toolset.View { return c.toolsetView }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.
 func (c *Configuration) ServedNames() []string {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Current describes which Configuration is in force. Its methods may be called by
+// A Current holds the Configuration that is in force: for all, or For one Audience. Its methods may be called by
 // any goroutine.
 type Current struct {
 	now    atomic.Pointer[Configuration]         // nil of a Current For someone

@@ -11,7 +11,7 @@ import (
 // ReadOffer returns what this Configuration shows of a child's offer. It is read once for all: the last reading counts if it is
 // the same offer.
 func (c *Configuration) ReadOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
-	return c.Offers.Show(c.Common().readWhole(child.Spec.Name, raw))
+	return c.CatalogBuilder.Show(c.Common().readWhole(child.Spec.Name, raw))
 }
 
 func (c *Configuration) readWhole(child string, raw *offers.RawOffer) *catalog.Offer {
@@ -21,12 +21,12 @@ func (c *Configuration) readWhole(child string, raw *offers.RawOffer) *catalog.O
 	if last != nil && last.Raw == raw {
 		return last
 	}
-	return c.Offers.Read(child, raw)
+	return c.CatalogBuilder.Read(child, raw)
 }
 
 // KeepOffer works like ReadOffer for an offer that others will want too.
 func (c *Configuration) KeepOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
-	return c.Offers.Show(c.Common().keepWhole(child.Spec.Name, raw))
+	return c.CatalogBuilder.Show(c.Common().keepWhole(child.Spec.Name, raw))
 }
 
 func (c *Configuration) keepWhole(child string, raw *offers.RawOffer) *catalog.Offer {

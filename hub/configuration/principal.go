@@ -19,7 +19,7 @@ type Audience struct {
 // audienceKey tells apart what a Configuration amounts to.
 type audienceKey struct {
 	checker  *validate.Checker
-	toolsets string // as toolset.ToolsetView.Key tells
+	toolsets string // as toolset.View.Key tells
 }
 
 // For returns what c is for a session: the same, but for the rules of the policy that are for others, and for what no toolset of the session
@@ -37,9 +37,9 @@ func (c *Configuration) For(who Audience) *Configuration {
 }
 
 // makeView makes the Configuration of For.
-func (c *Configuration) makeView(checker *validate.Checker, toolsetView *toolset.ToolsetView) *Configuration {
+func (c *Configuration) makeView(checker *validate.Checker, toolsetView *toolset.View) *Configuration {
 	out := &Configuration{
-		Number: c.Number, Settings: c.Settings, Offers: c.Offers.For(toolsetView), CommonRoots: c.CommonRoots, ownRoots: c.ownRoots,
+		Number: c.Number, Settings: c.Settings, CatalogBuilder: c.CatalogBuilder.For(toolsetView), CommonRoots: c.CommonRoots, ownRoots: c.ownRoots,
 		children: c.children, cuts: c.cuts, followed: c.followed, replaced: c.replaced,
 		base: c.base, given: c.given, restartedAt: c.restartedAt, variants: c.variants, common: c, toolsetView: toolsetView,
 	}

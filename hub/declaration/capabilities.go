@@ -65,14 +65,14 @@ func (c *Claims) Read(caps []byte) {
 		if len(shown)+len(name)+len(value) > maxCaps {
 			return true
 		}
-		c.Can.noteAbility(name, value, ok)
+		c.Can.setAbility(name, value, ok)
 		shown = jsonrpc.AppendMember(shown, name, value)
 		return true
 	})
 	c.ForChildren = append(shown, '}')
 }
 
-func (a *Abilities) noteAbility(name string, value []byte, known bool) {
+func (a *Abilities) setAbility(name string, value []byte, known bool) {
 	has := func(inner string) bool { return jsonrpc.Get(value, inner) != nil }
 	switch name {
 	case "sampling":

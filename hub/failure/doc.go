@@ -1,7 +1,7 @@
 // Package failure knows what it means that a request has no result: what its client is
 // told, and what the record says.
 //
-//   - An error that ends a request has one [FailureKind], from which all else follows.
+//   - An error that ends a request has one [Kind], from which all else follows.
 //   - An answer of a confined child may report what the kernel has refused it. The client is
 //     told so.
 //

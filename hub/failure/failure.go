@@ -18,27 +18,27 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// A FailureKind is what an error means that ends a request.
-type FailureKind int
+// A Kind is what an error means that ends a request.
+type Kind int
 
 const (
-	Other        FailureKind = iota // none of the kinds below: the text of the error is the reason
-	Arguments                       // the arguments cannot be read, or hold what they may not
-	Schema                          // the arguments do not fit the schema of the tool
-	Missing                         // the child has the tool no more
-	Redefined                       // the child defines the tool otherwise, again and again
-	NotRecorded                     // the decision could not be recorded, and hub.json requires the record
-	BadAnswer                       // the answer of the child could not be read
-	Abandoned                       // no caller waits for the answer any more
-	SessionEnded                    // the session ended while the request waited for roots
-	NotAvailable                    // the child cannot be called, or died before it answered
-	TimedOut                        // nothing was heard of the child for too long
-	Cancelled                       // the request was cancelled while it was with the child
-	Limited                         // its server has as many requests as hub.json lets it have
+	Other        Kind = iota // none of the kinds below: the text of the error is the reason
+	Arguments                // the arguments cannot be read, or hold what they may not
+	Schema                   // the arguments do not fit the schema of the tool
+	Missing                  // the child has the tool no more
+	Redefined                // the child defines the tool otherwise, again and again
+	NotRecorded              // the decision could not be recorded, and hub.json requires the record
+	BadAnswer                // the answer of the child could not be read
+	Abandoned                // no caller waits for the answer any more
+	SessionEnded             // the session ended while the request waited for roots
+	NotAvailable             // the child cannot be called, or died before it answered
+	TimedOut                 // nothing was heard of the child for too long
+	Cancelled                // the request was cancelled while it was with the child
+	Limited                  // its server has as many requests as hub.json lets it have
 )
 
-// FailureKindOf returns the kind of an error that ends a request of ctx.
-func FailureKindOf(ctx context.Context, err error) FailureKind {
+// KindOf returns the kind of an error that ends a request of ctx.
+func KindOf(ctx context.Context, err error) Kind {
 	switch {
 	case isError[*record.UnrecordedError](err):
 		return NotRecorded
@@ -96,14 +96,14 @@ func UnavailableText(err error) string {
 }
 
 // codes are the record's words for what ended a request before it was judged.
-var codes = map[FailureKind]string{
+var codes = map[Kind]string{
 	Arguments: record.CodeArguments, Schema: record.CodeSchema, Missing: record.CodeDefinition, Redefined: record.CodeDefinition,
 	Abandoned: record.CodeCancelled, SessionEnded: record.CodeRoots, NotAvailable: record.CodeUnavailable,
 	Limited: record.CodeLimit,
 }
 
 // Code returns the record's word for a request that was not judged.
-func (k FailureKind) Code() string {
+func (k Kind) Code() string {
 	if code, known := codes[k]; known {
 		return code
 	}
@@ -112,7 +112,7 @@ func (k FailureKind) Code() string {
 
 // Outcome returns the record's word for a request that was let through, and that no answer came to.
 func Outcome(err error) string {
-	switch FailureKindOf(context.Background(), err) {
+	switch KindOf(context.Background(), err) {
 	case TimedOut:
 		return audit.ResultTimeout
 	case NotAvailable:
@@ -160,7 +160,7 @@ func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 
 // AnswerTool answers a call of a tool that was not judged, or that the child did not answer.
 func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
-	kind := FailureKindOf(ctx, err)
+	kind := KindOf(ctx, err)
 	switch kind {
 	case NotRecorded, Missing, Redefined:
 		return ToolError(err.Error())
@@ -179,7 +179,7 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 }
 
 // unanswered returns the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.
-func unanswered(kind FailureKind, server, what string, err error) (text string) {
+func unanswered(kind Kind, server, what string, err error) (text string) {
 	if isError[*LoginError](err) {
 		return UnavailableText(err) // its server has refused it without looking at it
 	}
@@ -206,7 +206,7 @@ func isUnsent(err error) bool {
 
 // AnswerRequest answers another request that was not judged, or that the child did not answer.
 func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	kind := FailureKindOf(ctx, err)
+	kind := KindOf(ctx, err)
 	switch kind {
 	case NotRecorded:
 		return jsonrpc.AnswerFailure(err.Error())

@@ -25,7 +25,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		err           error
-		want          FailureKind
+		want          Kind
 		code, outcome string
 	}{
 		{errors.New("odd"), Other, record.CodeUnjudged, audit.ResultError},
@@ -43,7 +43,7 @@ func TestKinds(t *testing.T) {
 		{context.Canceled, Cancelled, record.CodeUnjudged, audit.ResultCancelled},
 	} {
 		for _, err := range []error{tc.err, fmt.Errorf("wrapped: %w", tc.err)} {
-			kind := FailureKindOf(t.Context(), err)
+			kind := KindOf(t.Context(), err)
 			if kind != tc.want || kind.Code() != tc.code || Outcome(err) != tc.outcome {
 				t.Errorf("%T: kind %d, code %q, outcome %q", tc.err, kind, kind.Code(), Outcome(err))
 			}
@@ -51,7 +51,7 @@ func TestKinds(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if kind := FailureKindOf(gone, &run.UnavailableError{}); kind != Abandoned || kind.Code() != record.CodeCancelled {
+	if kind := KindOf(gone, &run.UnavailableError{}); kind != Abandoned || kind.Code() != record.CodeCancelled {
 		t.Errorf("nobody waits for it: kind %d, code %q", kind, kind.Code())
 	}
 }

@@ -70,8 +70,8 @@ func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		if f.Leads != "" {
-			rules = append(rules, sandbox.Rule{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute})
+		if f.Target != "" {
+			rules = append(rules, sandbox.Rule{Path: f.Target, Access: configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute})
 		}
 	}
 	return rules

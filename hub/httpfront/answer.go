@@ -65,7 +65,7 @@ func refusalOf(err error) *refusal {
 
 // answerRefused refuses a request. id is raw; nil: it is not known.
 func (f *Front) answerRefused(w http.ResponseWriter, from *http.Request, r *refusal, id []byte) {
-	f.noteRejected(from, r.status, r.reason, r.text)
+	f.reportRejection(from, r.status, r.reason, r.text)
 	h := w.Header()
 	if r.again > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(r.again.Seconds()))))
@@ -83,13 +83,13 @@ func (f *Front) refuseRequest(w http.ResponseWriter, r *http.Request, status int
 
 // refuseWithAnswer is for a request that is wrong in a way for which the protocol has an error.
 func (f *Front) refuseWithAnswer(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, answer jsonrpc.Answer) {
-	f.noteRejected(r, status, reason, "")
+	f.reportRejection(r, status, reason, "")
 	answerWithStatus(w, status, id, answer)
 }
 
 // refuseAsText is for a request that is none of the protocol.
 func (f *Front) refuseAsText(w http.ResponseWriter, r *http.Request, status int, reason, text string) {
-	f.noteRejected(r, status, reason, text)
+	f.reportRejection(r, status, reason, text)
 	http.Error(w, text, status)
 }
 

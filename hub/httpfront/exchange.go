@@ -16,17 +16,17 @@ import (
 // its account. The goroutine of the POST, or one that it waits for, serves the request; what has to be said
 // before the answer opens a stream, written by a goroutine of its own.
 type PostExchange struct {
-	session     *FrontSession
-	id          []byte          // raw
-	events      bool            // the client takes a stream of events as the answer
-	unresumable bool            // what was said is not kept for a client that comes back
-	ctx         context.Context // of the connection
-	response    http.ResponseWriter
-	protocol    string
-	started     time.Time
-	slow        chainNode[PostExchange]
-	pollTime    time.Duration // its connection lasts no longer; 0: as long as the request
-	left        chan struct{} // closed when the connection ended before the request; nil if the client does not poll
+	session        *FrontSession
+	id             []byte          // raw
+	events         bool            // the client takes a stream of events as the answer
+	unresumable    bool            // what was said is not kept for a client that comes back
+	ctx            context.Context // of the connection
+	response       http.ResponseWriter
+	protocol       string
+	started        time.Time
+	slow           chainNode[PostExchange]
+	pollTime       time.Duration // its connection lasts no longer; 0: as long as the request
+	connectionGone chan struct{} // closed when the connection ended before the request; nil if the client does not poll
 
 	mu       sync.Mutex
 	stream   *events.Stream // nil until something is said before the answer
@@ -47,9 +47,9 @@ func (exchange *PostExchange) extendWrite(w http.ResponseWriter) {
 	}
 }
 
-// noteLate remembers that the answer takes its time: the time for reading the
-// request no longer counts, and the client is shown that there is life.
-func (exchange *PostExchange) noteLate() {
+// showLate is called if the answer takes long. It removes the deadline for reading the request. If the client
+// takes a stream as the answer, it opens the stream, so that the client sees that the request is served.
+func (exchange *PostExchange) showLate() {
 	exchange.mu.Lock()
 	if !exchange.answered && !exchange.isGone() { // else the connection serves another request
 		_ = http.NewResponseController(exchange.response).SetReadDeadline(time.Time{})
@@ -182,15 +182,15 @@ func (exchange *PostExchange) writeStream() {
 	if exchange.stream.Follow(ctx, exchange.response, 1, true, nil) {
 		return
 	}
-	exchange.mu.Lock() // noteLate may be at the connection
+	exchange.mu.Lock() // showLate may be at the connection
 	defer exchange.mu.Unlock()
-	close(exchange.left)
+	close(exchange.connectionGone)
 }
 
 // isGone reports whether the connection was given back. The caller holds mu.
 func (exchange *PostExchange) isGone() bool {
 	select {
-	case <-exchange.left:
+	case <-exchange.connectionGone:
 		return true
 	default: // also if the exchange does not poll
 		return false

@@ -35,8 +35,8 @@ func (g *forwarding) followStage(s stage) {
 
 type senderKey struct{}
 
-// noteSender returns a request with the address of its client, if another hub has forwarded it.
-func (f *Front) noteSender(r *http.Request) (*http.Request, *refusal) {
+// withSender returns a request whose context has the address of the client, if another hub has forwarded the request.
+func (f *Front) withSender(r *http.Request) (*http.Request, *refusal) {
 	client, forwarded, err := f.active.Load().peers.Sender(r)
 	switch {
 	case peers.IsMisdirected(err):

@@ -189,7 +189,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		}
 		return
 	}
-	r, refused := f.noteSender(r)
+	r, refused := f.withSender(r)
 	if refused != nil {
 		f.refuseAndClose(w, r, refused)
 		return

@@ -34,27 +34,27 @@ const (
 // holds. If modernSession is set, it stands for all clients of one token that have no session (modern_post.go). Then it counts what
 // they hold, and is told and asked nothing.
 type FrontSession struct {
-	id            string           // Mcp-Session-Id
-	caller        admission.Caller // who has opened it
-	owner         string           // its key among callers; "" if no token is asked for
-	address       string           // of the request that began it
-	agent         string           // the User-Agent of that
-	principal     string           // the key of whom it belongs to, who may have several of those
-	hubSession    HubSession       // nil if modernSession is set
-	modernSession ModernSession    // nil if hubSession is set
-	getStream     *events.Stream   // what belongs to no request: the client's GET
-	ctx           context.Context
-	cancel        context.CancelCauseFunc
-	share         *quota.Share            // of its principal; nil if that has no bounds
-	slots         chan struct{}           // one token for each request being served
-	token         *callertoken.Holder     // what its caller was admitted by; nil: not held
-	slow          *slowExchanges          // of the front
-	idlers        *idleSessions           // of the front; nil for what serves modern requests
-	idleNode      chainNode[FrontSession] // in idlers, whose mutex guards it
-	idleSince     time.Time               // when it came to rest; the same mutex guards it
-	heldBytes     atomic.Int64            // bytes of requests being read or served
-	unsentBytes   atomic.Int64            // bytes that wait in all its streams
-	unreadBytes   atomic.Int64            // bytes of large answers being written
+	id               string           // Mcp-Session-Id
+	caller           admission.Caller // who has opened it
+	owner            string           // its key among callers; "" if no token is asked for
+	address          string           // of the request that began it
+	agent            string           // the User-Agent of that
+	principal        string           // the key of whom it belongs to, who may have several of those
+	hubSession       HubSession       // nil if modernSession is set
+	modernSession    ModernSession    // nil if hubSession is set
+	standaloneStream *events.Stream   // what belongs to no request: the client's GET
+	ctx              context.Context
+	cancel           context.CancelCauseFunc
+	share            *quota.Share            // of its principal; nil if that has no bounds
+	slots            chan struct{}           // one token for each request being served
+	token            *callertoken.Holder     // what its caller was admitted by; nil: not held
+	slow             *slowExchanges          // of the front
+	idlers           *idleSessions           // of the front; nil for what serves modern requests
+	idleNode         chainNode[FrontSession] // in idlers, whose mutex guards it
+	idleSince        time.Time               // when it came to rest; the same mutex guards it
+	heldBytes        atomic.Int64            // bytes of requests being read or served
+	unsentBytes      atomic.Int64            // bytes that wait in all its streams
+	unreadBytes      atomic.Int64            // bytes of large answers being written
 
 	mu            sync.Mutex                // guards what follows
 	streams       map[string]*events.Stream // of requests under way, by id
@@ -66,10 +66,10 @@ type FrontSession struct {
 	ended         bool          // no request is taken any more
 	lastID        uint64        // of the hub's own requests
 	lastStreamID  uint64        // of streams
-	connections   int           // connections
-	openPosts     int           // of them that bring something, or are being answered
-	noPosts       chan struct{} // closed when there are none any more; nil: no caller waits for that
-	listens       int           // of them that listen, modern
+	connections   int           // that the client has open
+	openPosts     int           // POSTs among the connections
+	noPosts       chan struct{} // closed when openPosts becomes 0; nil: no caller waits for that
+	listens       int           // subscriptions/listen requests of 2026-07-28 that are open
 	busy          bool          // there is a connection, a request or a listener
 	lastUsed      time.Time     // when there was one last
 	endsAt        time.Time     // the session ends then: its client's tokens have expired; zero: never
@@ -82,8 +82,8 @@ func newFrontSession(id string, caller admission.Caller, limit int, slow *slowEx
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), openQuestions: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*activeRequest{}, lastUsed: time.Now(),
 	}
-	session.getStream = events.New("0", &session.unsentBytes)
-	session.getStream.UnfollowedLimit = events.MaxAlone
+	session.standaloneStream = events.New("0", &session.unsentBytes)
+	session.standaloneStream.UnfollowedLimit = events.MaxAlone
 	session.ctx, session.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(session.ctx, session.endServing)
 	return session
@@ -261,12 +261,12 @@ func (session *FrontSession) noteUse() {
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
 func (session *FrontSession) TryNotify(method string, params ...[]byte) bool {
-	return session.getStream.Put(events.Message(nil, method, params), events.Note)
+	return session.standaloneStream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Notify works like TryNotify for a notification that must arrive.
 func (session *FrontSession) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !session.getStream.Put(events.Message(nil, method, params), events.Question) {
+	if !session.standaloneStream.Put(events.Message(nil, method, params), events.Question) {
 		return session.deliveryError()
 	}
 	return nil
@@ -282,11 +282,11 @@ func (session *FrontSession) deliveryError() error {
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the client's own stream is free.
 func (session *FrontSession) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return session.getStream.HasSpare() && session.TryNotify(method, params...)
+	return session.standaloneStream.HasSpare() && session.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (session *FrontSession) Connected() bool { return session.getStream.HasFollower() }
+func (session *FrontSession) Connected() bool { return session.standaloneStream.HasFollower() }
 
 // AwaitReady waits until there is a stream that a question can go on.
 func (session *FrontSession) AwaitReady(ctx context.Context) error {
@@ -324,8 +324,8 @@ func (session *FrontSession) openStream(ctx context.Context) (*events.Stream, er
 		changed := session.changed
 		lent := append([]*PostExchange(nil), session.lentExchanges...)
 		session.mu.Unlock()
-		if session.getStream.HasFollower() {
-			return session.getStream, nil
+		if session.standaloneStream.HasFollower() {
+			return session.standaloneStream, nil
 		}
 		for _, exchange := range lent {
 			if stream := exchange.ensureStream(); stream != nil {
@@ -473,8 +473,8 @@ func (session *FrontSession) finishStream(stream *events.Stream) {
 
 // findStream finds a stream by its id within the session.
 func (session *FrontSession) findStream(id string) *events.Stream {
-	if id == session.getStream.ID {
-		return session.getStream
+	if id == session.standaloneStream.ID {
+		return session.standaloneStream
 	}
 	session.mu.Lock()
 	defer session.mu.Unlock()
@@ -491,7 +491,7 @@ func (session *FrontSession) closeSession() {
 	streams := session.streams
 	session.streams, session.finished = map[string]*events.Stream{}, nil
 	session.mu.Unlock()
-	session.getStream.End()
+	session.standaloneStream.End()
 	for _, stream := range streams {
 		stream.End()
 	}
@@ -510,7 +510,7 @@ func (session *FrontSession) followsAny() bool {
 	session.mu.Lock()
 	streams := slices.Collect(maps.Values(session.streams))
 	session.mu.Unlock()
-	return session.getStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
+	return session.standaloneStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts

@@ -22,7 +22,7 @@ func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, caller admissio
 	if session == nil {
 		return
 	}
-	stream, from := session.getStream, uint64(0)
+	stream, from := session.standaloneStream, uint64(0)
 	if last := r.Header.Get(headers.LastEvent); last != "" {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
@@ -36,7 +36,7 @@ func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, caller admissio
 			return
 		}
 	} else {
-		from = session.getStream.Unread()
+		from = session.standaloneStream.Unread()
 	}
 	if refused := session.enterConnection(isGet); refused != nil {
 		f.answerRefused(w, r, refused, nil)
@@ -47,7 +47,7 @@ func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, caller admissio
 	_ = control.SetReadDeadline(time.Time{})
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if poll := f.active.Load().Poll; poll > 0 && stream != session.getStream && expectsPrime(session.hubSession.Protocol()) {
+	if poll := f.active.Load().Poll; poll > 0 && stream != session.standaloneStream && expectsPrime(session.hubSession.Protocol()) {
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(session.ctx, cancel)()

@@ -172,11 +172,11 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if n := flood(); n < events.MaxAlone || n > events.MaxWaiting {
 			t.Errorf("with a stream that nobody reads %d bytes wait", n)
 		}
-		if !session.getStream.HasFollower() {
+		if !session.standaloneStream.HasFollower() {
 			t.Error("the stream is not there")
 		}
 		time.Sleep(events.WriteTimeout + events.Heartbeat)
-		if session.getStream.HasFollower() {
+		if session.standaloneStream.HasFollower() {
 			t.Error("a stream that nobody reads is kept")
 		}
 		if err := session.Notify(t.Context(), "notifications/x", note); err != nil {

@@ -20,8 +20,8 @@ type Hub interface {
 	IsModern(m *jsonrpc.Message) bool
 	// NewID makes the id of a session, which no one can guess.
 	NewID(caller admission.Caller) string
-	// Elsewhere names the other hub whose NewID has made an id for the caller; "" if that is
-	// none, or cannot be told.
+	// Elsewhere returns the name of another hub if its NewID has made the id for the caller; "" if no other hub has, or if that cannot
+	// be known.
 	Elsewhere(caller admission.Caller, id string) string
 	// Seal returns what seals by the StateKeys in force.
 	Seal() *seal.Sealer
@@ -80,8 +80,8 @@ type ModernRequest interface {
 	// Mirrors returns the parameters that headers repeat, of a call of a tool that is
 	// known already. A tool that is found later is compared by [ModernExchange.CheckHeaders].
 	Mirrors() []mirror.Mark
-	// Elsewhere names the other hub at which the call waits that the request goes on with, and returns with what this hub refuses
-	// the request; "" if there is none.
+	// Elsewhere returns the name of another hub if the request continues a suspended call, and that hub keeps the call. refusal is the
+	// answer that the client gets if this hub cannot forward the request. node is "" if no other hub keeps such a call.
 	Elsewhere() (node string, refusal jsonrpc.Answer)
 	// HasMethod reports whether the hub has such a method, or a server may have it.
 	HasMethod() bool

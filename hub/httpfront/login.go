@@ -31,6 +31,6 @@ func (f *Front) serveLogin(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	if status, refused := now.Login(w, r, now.admission.Whose); refused != "" {
-		f.noteRejected(r, status, ReasonLogin, refused)
+		f.reportRejection(r, status, ReasonLogin, refused)
 	}
 }

@@ -67,8 +67,8 @@ type rejectionLog struct {
 	last Rejection  // of those
 }
 
-// noteRejection takes a rejection, and tells it if there is room.
-func (d *rejectionLog) noteRejection(one Rejection, now time.Time) {
+// addRejection takes a rejection, and tells it if there is room.
+func (d *rejectionLog) addRejection(one Rejection, now time.Time) {
 	if d.count != nil {
 		d.count(one.Status, one.Reason)
 	}
@@ -106,13 +106,13 @@ func (d *rejectionLog) tellOne(one Rejection) {
 	}
 }
 
-// noteRejected reports that a request was refused.
-func (f *Front) noteRejected(r *http.Request, status int, reason, text string) {
+// reportRejection reports that a request was refused.
+func (f *Front) reportRejection(r *http.Request, status int, reason, text string) {
 	one := Rejection{Status: status, Reason: reason, Text: text, Address: f.addressOf(r), Agent: r.UserAgent()}
 	if status != http.StatusUnauthorized && status != http.StatusForbidden {
 		one.Principal = admission.PrincipalOn(r.Context())
 	}
-	f.rejections.noteRejection(one, time.Now())
+	f.rejections.addRejection(one, time.Now())
 }
 
 // noteOrigin has a session remember the request that it begins with.

@@ -57,7 +57,7 @@ func TestAFloodOfRefusalsIsCountedAndToldWithinBounds(t *testing.T) {
 		time.Sleep(rejectionBurst * rejectionEvery)
 		told = nil
 		f.rejections.flushHeld()
-		f.noteRejected(&http.Request{}, http.StatusNotFound, ReasonPath, strings.Repeat("x", 3))
+		f.reportRejection(&http.Request{}, http.StatusNotFound, ReasonPath, strings.Repeat("x", 3))
 		if len(told) != 1 || told[0].Suppressed != 0 {
 			t.Errorf("after a while: %+v", told)
 		}

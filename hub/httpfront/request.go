@@ -32,7 +32,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *Fr
 	}
 	exchange := &PostExchange{session: session, id: m.ID, events: events, pollTime: f.active.Load().Poll}
 	if exchange.pollTime > 0 {
-		exchange.left = make(chan struct{})
+		exchange.connectionGone = make(chan struct{})
 	}
 	exchange.startExchange(r.Context(), w, session.hubSession.Protocol())
 	slot, ok := session.awaitSlot(w, active.Context, r.Context())
@@ -65,7 +65,7 @@ func (f *Front) serveDetached(exchange *PostExchange, release, serve func()) {
 	})
 	select {
 	case <-ended:
-	case <-exchange.left:
+	case <-exchange.connectionGone:
 	}
 }
 

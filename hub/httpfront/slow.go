@@ -49,6 +49,6 @@ func (l *slowExchanges) tellDue() {
 	}
 	l.mu.Unlock()
 	for _, exchange := range late {
-		exchange.noteLate()
+		exchange.showLate()
 	}
 }

@@ -149,8 +149,8 @@ func (session *FrontSession) retireStreams(since time.Time) bool {
 		}
 	}
 	session.ended = true
-	session.getStream.End()
-	return !session.getStream.HasFollower()
+	session.standaloneStream.End()
+	return !session.standaloneStream.HasFollower()
 }
 
 // pendingRequests counts the requests whose client waits for an answer.

@@ -118,8 +118,8 @@ func (c *Client) AllowHubQuestions() (back func()) { return func() {} }
 // Reaches returns true: the client can be told things before its request is answered.
 func (c *Client) Reaches() bool { return true }
 
-// AllowsFastPath returns false for a client that may have to be asked about roots first,
-// or has headers to compare.
+// AllowsFastPath returns false if the client may have to be asked for its roots first, if headers have to be compared with the
+// arguments, or if the child has no handshake.
 func (c *Client) AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool {
 	free := !c.input.meta.Claims.Roots || share == spec.ShareAll
 	return free && !mirrored && (lease == nil || !lease.IsModern())

@@ -67,7 +67,7 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	if o.conf.IsDenied(st.Child) { // the session is about to be taken from it
 		return false, false
 	}
-	offer = o.conf.Offers.Show(offer)
+	offer = o.conf.CatalogBuilder.Show(offer)
 	before := o.statuses[st.Child]
 	restarted = st.State == children.Ready && (before == nil || before.State != children.Ready || st.Renewed != before.Renewed)
 	o.statuses[st.Child] = st
@@ -112,11 +112,11 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 		case c == nil, conf.IsDenied(name):
 			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
-			o.byChild[name] = conf.Offers.Show(renewed[of.Raw])
-		case !of.NamesAlike(conf.Offers):
+			o.byChild[name] = conf.CatalogBuilder.Show(renewed[of.Raw])
+		case !of.NamesAlike(conf.CatalogBuilder):
 			delete(o.byChild, name)
 		default:
-			o.byChild[name] = conf.Offers.Show(of) // other toolsets may show other parts of it
+			o.byChild[name] = conf.CatalogBuilder.Show(of) // other toolsets may show other parts of it
 		}
 	}
 	for name, st := range o.statuses {
@@ -149,13 +149,13 @@ func (o *Offering) catalogNow() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
 	}
-	l := &Catalog{o.conf.Offers.Catalog(o.byChild).For(o.conf.Checker), o.conf}
+	l := &Catalog{o.conf.CatalogBuilder.Catalog(o.byChild).For(o.conf.Checker), o.conf}
 	o.catalog.Store(l)
 	return l
 }
 
 // isReplacing reports an offer of a child that is being replaced. mu is held.
-func (o *Offering) isReplacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.Offers) }
+func (o *Offering) isReplacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.CatalogBuilder) }
 
 // ChildStatus returns one child as this session sees it.
 func (o *Offering) ChildStatus(name string) children.Status {

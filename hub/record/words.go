@@ -48,7 +48,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		return nil, 0
 	}
 	add := func(f *validate.FindingVerdict) {
-		path := f.Leads
+		path := f.Target
 		if path == "" && len(f.Readings) > 0 {
 			path = f.Readings[0].Path // its target is not known
 		}
@@ -76,7 +76,7 @@ func waysOf(f *validate.FindingVerdict, path string) int {
 	plain, linked := true, false
 	for i := range f.Readings {
 		r := &f.Readings[i]
-		plain = plain && r.Path == path && (r.Leads == path || r.Leads == "")
+		plain = plain && r.Path == path && (r.Target == path || r.Target == "")
 		linked = linked || r.Linked
 	}
 	if plain && !linked {
@@ -84,7 +84,7 @@ func waysOf(f *validate.FindingVerdict, path string) int {
 	}
 	places := []string{path}
 	for i := range f.Readings {
-		for _, p := range []string{filepath.Clean(f.Readings[i].Path), f.Readings[i].Leads} {
+		for _, p := range []string{filepath.Clean(f.Readings[i].Path), f.Readings[i].Target} {
 			if p != "" && p != "." && !slices.Contains(places, p) {
 				places = append(places, p)
 			}

@@ -136,15 +136,15 @@ func (w *Writer) clientName() string {
 	return ""
 }
 
-// NoteSession writes the line of a session that begins. It waits for nothing.
-func (w *Writer) NoteSession(by audit.ClientInfo) {
+// RecordSession writes the line of a session that begins. It waits for nothing.
+func (w *Writer) RecordSession(by audit.ClientInfo) {
 	if to := w.settings().Recorder; to != nil {
 		to.Note(audit.KindSession, &audit.Record{Session: w.session, Principal: w.principal, ClientInfo: by})
 	}
 }
 
-// NoteEnd writes the line of a session that the operator of the hub has ended. It waits for nothing.
-func (w *Writer) NoteEnd() {
+// RecordEnd writes the line of a session that the operator of the hub has ended. It waits for nothing.
+func (w *Writer) RecordEnd() {
 	if to := w.settings().Recorder; to != nil {
 		to.Note(audit.KindEnded, &audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), DecisionFields: audit.DecisionFields{By: byOperator, Approver: principal.Account()}})
 	}

@@ -61,7 +61,7 @@ type RepeatedRequest interface {
 	Lease() *children.Lease
 	// Ask has a client of the handshake's era answer one question.
 	Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
-	// Answer returns the child's answer as it is meant for the client.
+	// ShapeAnswer returns the child's answer in the form that the client gets.
 	ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer
 	// Revalidate sees to it that the request may be sent again. With an error it may not.
 	Revalidate(ctx context.Context) error

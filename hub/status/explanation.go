@@ -106,10 +106,10 @@ func (e *Explanation) TakePreview(f *call.Preview) {
 			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
 			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []Reading{},
 		}
-		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == policy.Allow {
+		if c := closed[f.Pointer+"\x00"+f.Target]; c.Path != "" && f.Decision == policy.Allow {
 			out.Closed = new(hints.RemedyFor(e.Server, c, nil))
 		}
-		if f.Hint != "" && to.Named != "" && sandbox.Contains(to.Named, f.Leads) {
+		if f.Hint != "" && to.Named != "" && sandbox.Contains(to.Named, f.Target) {
 			access := sandbox.Read
 			if out.Role != "read" {
 				access |= sandbox.Write
@@ -117,7 +117,7 @@ func (e *Explanation) TakePreview(f *call.Preview) {
 			out.Hint, out.Mend = "", &Mend{Named: "its entry names " + to.Named, Text: "to let calls name it", Run: hints.AllowCalls(e.Server, access, to.Named)}
 		}
 		for _, r := range f.Readings {
-			out.Readings = append(out.Readings, Reading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})
+			out.Readings = append(out.Readings, Reading{Text: r.Text, Path: r.Path, Leads: r.Target, Root: r.Root, Code: r.Code, Error: r.Err})
 		}
 		e.Findings = append(e.Findings, out)
 	}

@@ -209,10 +209,10 @@ func (n *Notifier) NoteSeenModern(list int, digest func() string) {
 	}
 }
 
-// NoteOutdated reports that a child has announced a change of lists, by their places among Lists,
+// WarnOutdated reports that a child has announced a change of lists, by their places among Lists,
 // which are not read yet. Clients are told at once, the one of the handshake by to, so that they
-// know before they get the answer to what they have asked the child. NoteOutdated does not block.
-func (n *Notifier) NoteOutdated(which offers.Lists, to Listener) {
+// know before they get the answer to what they have asked the child. WarnOutdated does not block.
+func (n *Notifier) WarnOutdated(which offers.Lists, to Listener) {
 	for _, l := range n.streams.allStreams() {
 		l.warnOfLists(which)
 	}
@@ -229,8 +229,8 @@ func (n *Notifier) NoteOutdated(which offers.Lists, to Listener) {
 	}
 }
 
-// NoteChange reports that lists may have changed.
-func (n *Notifier) NoteChange() { n.worker.Wake() }
+// SignalChange reports that lists may have changed.
+func (n *Notifier) SignalChange() { n.worker.Wake() }
 
 // NoteRestart reports that children were started: what was subscribed to at an earlier process
 // is subscribed to again. It may be another configuration: what its rules deny ends.

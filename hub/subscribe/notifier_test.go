@@ -267,7 +267,7 @@ func TestWhoHasSeenAChangeIsToldOfItAllTheSame(t *testing.T) {
 				n.Start(ctx)
 				n.NoteInitialized()
 				settle := func() {
-					n.NoteChange()
+					n.SignalChange()
 					time.Sleep(2 * announceDelay)
 					synctest.Wait()
 				}
@@ -330,13 +330,13 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 				ctx, end := context.WithCancel(t.Context())
 				n.Start(ctx)
 				see := func() { n.NoteSeen(0, func() string { return session.digest }) }
-				if n.NoteOutdated(tools, room{session, false}); session.told != 0 {
+				if n.WarnOutdated(tools, room{session, false}); session.told != 0 {
 					t.Error("told before it has said that it may be")
 				}
 				if n.NoteInitialized(); !c.unseen {
 					see()
 				}
-				if n.NoteOutdated(c.which, room{session, c.full}); session.told != c.told {
+				if n.WarnOutdated(c.which, room{session, c.full}); session.told != c.told {
 					t.Errorf("told %d times at once, want %d", session.told, c.told)
 				}
 				time.Sleep(c.later)
@@ -345,7 +345,7 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 				}
 				session.digest = "b"
 				for range 2 {
-					n.NoteChange()
+					n.SignalChange()
 					time.Sleep(2 * announceDelay)
 					synctest.Wait()
 				}
@@ -354,7 +354,7 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 				}
 				if session.digest, c.more = "c", c.more+1; !c.unseen {
 					time.Sleep(time.Minute)
-					n.NoteChange()
+					n.SignalChange()
 					time.Sleep(2 * announceDelay)
 					synctest.Wait()
 					if session.told != c.told+c.more {
@@ -375,7 +375,7 @@ func TestAWarningWaitsForNoList(t *testing.T) {
 	n := NewNotifier(session, &Table{}, zerolog.Nop())
 	n.NoteInitialized()
 	n.NoteSeen(0, func() string { return "a" })
-	n.NoteSeen(0, func() string { n.NoteOutdated(1<<offers.Tools, room{session, false}); return "a" })
+	n.NoteSeen(0, func() string { n.WarnOutdated(1<<offers.Tools, room{session, false}); return "a" })
 	if session.told != 1 {
 		t.Errorf("the client is told %d times while its list is taken", session.told)
 	}

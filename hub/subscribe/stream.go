@@ -160,7 +160,7 @@ func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Ans
 	ids := l.watchTasks(ctx)
 	defer l.unwatchTasks()
 	l.acknowledgeTopics(ctx, honoured, ids)
-	n.NoteChange() // lists that have changed since they were read
+	n.SignalChange() // lists that have changed since they were read
 	select {
 	case <-ctx.Done():
 		return jsonrpc.AnswerFailure(context.Cause(ctx).Error())

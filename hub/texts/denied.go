@@ -142,8 +142,8 @@ func writeFound(b *strings.Builder, f *validate.FindingVerdict, at, path string)
 	if f.Code != "" {
 		fmt.Fprintf(b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Does(), f.Code)
 	}
-	if f.Leads != "" && f.Leads != path {
-		fmt.Fprintf(b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
+	if f.Target != "" && f.Target != path {
+		fmt.Fprintf(b, " It leads to '%s'.", printable.Escape(f.Target, 200))
 	}
 }
 

@@ -72,7 +72,7 @@ func (t *Table) HasClients() bool { return t != nil && len(t.Clients) > 0 }
 func (t *Table) NamesClient(name string) bool { return t != nil && t.Clients[name] != nil }
 
 // ViewOf returns what a session sees of which c is known; nil: everything.
-func (t *Table) ViewOf(c *Claim) *ToolsetView {
+func (t *Table) ViewOf(c *Claim) *View {
 	if c.IsZero() {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (t *Table) ViewOf(c *Claim) *ToolsetView {
 	if chosen == nil && !bounded {
 		return nil
 	}
-	v := &ToolsetView{}
+	v := &View{}
 	if t == nil {
 		return v
 	}

@@ -64,7 +64,7 @@ func TestChoice(t *testing.T) {
 	if v := (*Table)(nil).ViewOf(&Claim{Flag: []string{"a"}}); !v.IsEmpty() || v.ShowsServer("one") {
 		t.Error("without a table a toolset shows something")
 	}
-	if v := (&ToolsetView{}); v.ShowsServer("one") || v.ShowsTool("one", "x") || v.ShowsWhole("one") || !v.IsEmpty() || v.Key() == (*ToolsetView)(nil).Key() {
+	if v := (&View{}); v.ShowsServer("one") || v.ShowsTool("one", "x") || v.ShowsWhole("one") || !v.IsEmpty() || v.Key() == (*View)(nil).Key() {
 		t.Error("the zero View shows something")
 	}
 	if got := home().ViewOf(&Claim{Bound: []string{"b", "a"}}).Instructions(); got != "First.\n\nThen." {
@@ -128,7 +128,7 @@ func TestPatterns(t *testing.T) {
 		}
 		return p
 	}
-	v := &ToolsetView{sets: []*Set{
+	v := &View{sets: []*Set{
 		{Name: "a", Servers: []string{"files"}, Tools: []Pattern{pattern("git*__get_*"), pattern("one__a__b")}, Exclude: []Pattern{pattern("*__*_secret")}},
 		{Name: "b", Tools: []Pattern{pattern("db__*")}},
 	}, names: []string{"a", "b"}}

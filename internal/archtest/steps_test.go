@@ -31,7 +31,7 @@ var steps = []struct {
 		"hub/call attempt.ensureConfined": "a root has been replaced, and another process serves the call",
 		"hub/call Sender.judgeAgain":      "a call that was made, whose kept result is read after a reload",
 		"hub/call Sender.judgeBy":         "a request that is with its child, by roots that the child asks for now",
-		"hub/call sentCall.Revalidate":    "before a request is sent once more: the answers may have taken long",
+		"hub/call allowedCall.Revalidate": "before a request is sent once more: the answers may have taken long",
 	}},
 	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.recordDecision": ""}},
 	{"record", []string{"recordDecision"}, "", map[string]string{
@@ -40,10 +40,10 @@ var steps = []struct {
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call fastCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
-		"hub/call sentCall.awaitAnswer":       "",
+		"hub/call allowedCall.awaitAnswer":    "",
 		"hub/rounds dialogue.runRounds":       "each round with a child without a handshake, judged again",
 		"hub/call Call.sendNotification":      "a notification",
-		"hub/call fastCall.sendAsync":         "starts it and does not wait; if the pipe is full, sentCall.awaitAnswer does",
+		"hub/call fastCall.sendAsync":         "starts it and does not wait; if the pipe is full, allowedCall.awaitAnswer does",
 		"hub/call Sender.RelayAboutTask":      "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.forwardTaskNews":         "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":               "ends a task that nobody wants",

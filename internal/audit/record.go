@@ -154,9 +154,11 @@ type CallRecord struct {
 	Client    string          `json:"-"`       // which the line has, as in a Record
 	Request   json.RawMessage `json:"request"` // as in a Record
 	Trace
-	Arguments      json.RawMessage `json:"arguments"` // as in a Record
-	Encoded        EncodedDecision `json:"-"`         // what was decided, when it is written
-	DecisionFields                 // the same, when it is read, where not all calls of the line have it in common; when it is written, Child and Tool, for the outcome
+	Arguments json.RawMessage `json:"arguments"` // as in a Record
+	Encoded   EncodedDecision `json:"-"`         // what was decided, when it is written
+	// DecisionFields is what was decided too. A reader fills it in if the calls of the line do not all have it in common. A writer sets only
+	// Child and Tool, which the line of the outcome needs.
+	DecisionFields
 }
 
 // An EncodedDecision is DecisionFields as they are written. The lines of many records may have one in common.
@@ -181,14 +183,14 @@ type CallSubject struct{ Principal, Client, Child, Tool string }
 // Duration returns how long it was until the answer.
 func (o *Outcome) Duration() time.Duration { return time.Duration(o.Micros) * time.Microsecond }
 
-// A Place is where a decision stands in its log.
-type Place struct {
+// A CallPosition is the position of a decision in its log.
+type CallPosition struct {
 	Line uint64
 	Call int // from 1, of a line that tells about several; else 0
 }
 
-// Place returns the place of the decision that o is the outcome of.
-func (o *Outcome) Place() Place { return Place{o.DecisionLine, o.Call} }
+// DecisionPosition returns the position of the decision that o is the outcome of.
+func (o *Outcome) DecisionPosition() CallPosition { return CallPosition{o.DecisionLine, o.Call} }
 
 // line is a line that is being written. Its parts are appended in place, because this
 // runs for every call.

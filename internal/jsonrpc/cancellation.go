@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// A Stopper can learn that its result is not wanted any more.
+// A Stopper does work for a request. Abandon is called when the result is not wanted any more.
 type Stopper interface {
 	Abandon(cause error)
 }
 
-// interest reports whether the answer to one request is still wanted, and has the Stopper
-// that is told when it is not. Any goroutine may call its methods. The mutex is a leaf.
+// An interest is the state of one request that may be cancelled: why its answer is not wanted any more, if it is not, and the
+// Stopper that is told when that happens. Any goroutine may call its methods. The mutex is a leaf.
 type interest struct {
 	mu    sync.Mutex
 	stop  Stopper
 	cause error // why no caller waits for the answer any more
 }
 
-// endWith reports that the answer is not wanted. Only the first cause counts.
+// endWith remembers that the answer is not wanted any more, and tells the Stopper. Only the first cause counts.
 func (e *interest) endWith(cause error) {
 	e.mu.Lock()
 	first := e.cause == nil

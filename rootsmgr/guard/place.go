@@ -71,7 +71,7 @@ func (e *EscapeError) Error() string {
 	return fmt.Sprintf("path %s leads to %s %s, outside every root", platform.Quote(e.Path), platform.Quote(e.Resolved), e.Reading)
 }
 
-// UnresolvableError is a path of which no one can say its target. It is
+// UnresolvableError is a path whose target cannot be found out. It is
 // refused whatever the roots.
 type UnresolvableError struct {
 	Path  string // as it was given

@@ -43,13 +43,13 @@ type detector struct {
 		object int32
 		list   []int32
 	}
-	writes  bool          // the word stands after a redirection
-	inShell bool          // it belongs to a command
-	typed   bool          // it is typed into a running program
-	cmd     shell.Use     // what that makes of it
-	refused error         // why the call is
-	own     bool          // the URI that is searched is of a server that serves its scheme
-	places  *schema.Place // of the arguments as a whole, if they fit the schema by a lenient reading alone
+	writes  bool                 // the word stands after a redirection
+	inShell bool                 // it belongs to a command
+	typed   bool                 // it is typed into a running program
+	cmd     shell.Use            // what that makes of it
+	refused error                // why the call is
+	own     bool                 // the URI that is searched is of a server that serves its scheme
+	places  *schema.LenientValue // of the arguments as a whole, if they fit the schema by a lenient reading alone
 }
 
 // source is the string that the latest findings came from.
@@ -72,8 +72,8 @@ type slot struct {
 	code  bool           // the element of an array behind -c or -e
 	under bool           // below an object that was declared as a path
 
-	place  *schema.Place // how a lenient reading takes it
-	strict bool          // it belongs to a member that the schema does not know, so it is searched as in strict mode
+	place  *schema.LenientValue // how a lenient reading takes it
+	strict bool                 // it belongs to a member that the schema does not know, so it is searched as in strict mode
 }
 
 // walkTree walks the whole tree.

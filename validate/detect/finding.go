@@ -78,7 +78,7 @@ type Form uint8
 const (
 	FormPath    Form = iota
 	FormURI          // a file: URI
-	FormWord         // a word: counts only its target outside and exists or could be created
+	FormWord         // a word: counts only if it leads outside, and exists or could be created
 	FormLiteral      // a word of a longer string: counts only if it names something outside
 	FormText         // a file: URI in a longer string: likewise, and one component is enough
 	FormLink         // a relative name: counts only if a symlink leads it outside

@@ -344,7 +344,7 @@ func (d *detector) searchAssignment(id int32, s string, p slot) bool {
 	return false
 }
 
-// keepWord keeps one word of a shell string for the judge, which looks whether it exists and its target.
+// keepWord keeps one word of a shell string for the judge, which looks whether the word exists and where it leads.
 func (d *detector) keepWord(id int32, w string, at shell.Position, p slot, how string) {
 	w = d.plainSpelling(w)
 	if len(w) > MaxRaw {

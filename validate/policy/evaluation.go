@@ -53,7 +53,7 @@ type candidateKind struct {
 
 const maxKinds = 256
 
-// Add adds a candidate to the candidates of its finding and returns the index of its kind, -1 for none. leads is its target.
+// Add adds a candidate to the candidates of its finding and returns the index of its kind, -1 for none. leads is the target of the candidate.
 func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads string) int {
 	if t.Hard = t.Hard || u.Hard; t.Hard {
 		return -1

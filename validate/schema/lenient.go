@@ -26,42 +26,42 @@ const (
 	AsExtra    // a member that the schema does not know is not read, or read by its own name
 )
 
-// A Place is a value of the arguments that a lenient reading takes differently from how it stands, or that holds such a value. nil
+// A LenientValue is a value of the arguments that a lenient reading takes differently from how it stands, or that holds such a value. nil
 // is neither.
-type Place struct {
+type LenientValue struct {
 	How      int
-	inside   map[string]*Place // by name or position
-	names    map[string]bool   // of an object with such members: the ones that its schemas declare
-	spelling map[string]string // one of them, by its letters and digits
+	inside   map[string]*LenientValue // by name or position
+	names    map[string]bool          // of an object with such members: the ones that its schemas declare
+	spelling map[string]string        // one of them, by its letters and digits
 }
 
 // Step returns the place of a member or an element.
-func (p *Place) Step(token string) *Place {
+func (p *LenientValue) Step(token string) *LenientValue {
 	if p == nil {
 		return nil
 	}
 	return p.inside[token]
 }
 
-func (p *Place) asItStands() bool { return p == nil || p.How == AsItStands }
+func (p *LenientValue) asItStands() bool { return p == nil || p.How == AsItStands }
 
 // IsContent reports a string that is read for what is written in it.
-func (p *Place) IsContent() bool { return p != nil && p.How == AsContent }
+func (p *LenientValue) IsContent() bool { return p != nil && p.How == AsContent }
 
 // IsExtra reports a member that the schema does not know.
-func (p *Place) IsExtra() bool { return p != nil && p.How == AsExtra }
+func (p *LenientValue) IsExtra() bool { return p != nil && p.How == AsExtra }
 
 // Spelling returns the declared name of an object's member that another name differs from by case, hyphens and underscores alone.
-func (p *Place) Spelling(name string) (declared string, ok bool) {
+func (p *LenientValue) Spelling(name string) (declared string, ok bool) {
 	declared, ok = p.spelling[chars.Squeeze(name, chars.NameSeparators)]
 	return declared, ok
 }
 
 // A Reading is how arguments fit a schema that they do not fit as they stand.
 type Reading struct {
-	Value  any   // the arguments, decoded, as they are read
-	Places Place // the places that are read differently from how they stand: of the arguments as a whole
-	Count  int   // how many values are
+	Value  any          // the arguments, decoded, as they are read
+	Places LenientValue // the places that are read differently from how they stand: of the arguments as a whole
+	Count  int          // how many values are
 }
 
 // maxRounds is how often a reading goes on: what is wrong inside an alternative may only show once that alternative is taken.
@@ -249,7 +249,7 @@ func (r *reader) dropExtra(at, names []string) {
 }
 
 // learnNames finds out which names the schemas of an object declare. It is false if they are too many to know.
-func (r *reader) learnNames(object *Place, steps []step) bool {
+func (r *reader) learnNames(object *LenientValue, steps []step) bool {
 	if object.names != nil {
 		return true
 	}
@@ -273,7 +273,7 @@ func (r *reader) learnNames(object *Place, steps []step) bool {
 
 // findValue returns the value at a location, with its place. It finds nothing in what is read differently from how it stands: what is
 // written in a string has to fit as it is.
-func (r *reader) findValue(at []string) (v any, place *Place, steps []step) {
+func (r *reader) findValue(at []string) (v any, place *LenientValue, steps []step) {
 	v, place = r.Value, &r.Places
 	for _, token := range at {
 		in, to, ok := stepInto(v, token)
@@ -282,7 +282,7 @@ func (r *reader) findValue(at []string) (v any, place *Place, steps []step) {
 		}
 		next := place.inside[token]
 		if next == nil {
-			next = &Place{}
+			next = &LenientValue{}
 			place.putPlace(token, next)
 		}
 		if next.How != AsItStands {
@@ -293,14 +293,14 @@ func (r *reader) findValue(at []string) (v any, place *Place, steps []step) {
 	return v, place, steps
 }
 
-func (p *Place) putPlace(token string, in *Place) {
+func (p *LenientValue) putPlace(token string, in *LenientValue) {
 	if p.inside == nil {
-		p.inside = make(map[string]*Place)
+		p.inside = make(map[string]*LenientValue)
 	}
 	p.inside[token] = in
 }
 
-func (r *reader) noteReading(object *Place, token string, how int) {
-	object.putPlace(token, &Place{How: how})
+func (r *reader) noteReading(object *LenientValue, token string, how int) {
+	object.putPlace(token, &LenientValue{How: how})
 	r.Count++
 }

@@ -208,7 +208,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // w is out: it gives the text its time, however long the other hub took
 			answered = sent && !errors.Is(err, errMisdirected)
-			p.noteFailure(f.Node, at, answered, err)
+			p.logFailure(f.Node, at, answered, err)
 			if answered {
 				http.Error(w, "the hub that keeps this session has not answered; what was sent to it may have run", http.StatusBadGateway)
 			}
@@ -218,8 +218,8 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 	return answered
 }
 
-// noteFailure logs that a request was not answered by the hub that it was for. If no hub may have served it, the place of that hub is forgotten.
-func (p *Peers) noteFailure(node string, at place, sent bool, err error) {
+// logFailure logs that a request was not answered by the hub that it was for. If no hub may have served it, the place of that hub is forgotten.
+func (p *Peers) logFailure(node string, at place, sent bool, err error) {
 	p.o.Log.Warn().Str("node", printable.Escape(node, 100)).Str("address", at.host).Bool("sent", sent).Err(err).Msg("a request could not be forwarded")
 	if sent || errors.Is(err, context.Canceled) { // that the client has gone is no fault of the place
 		return

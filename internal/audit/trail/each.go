@@ -95,7 +95,7 @@ type forward struct {
 	ahead      *cursor // reads outcomes
 	aheadLine  uint64  // the last that it has read
 	aheadEnded bool
-	near, late map[audit.Place]audit.Outcome
+	near, late map[audit.CallPosition]audit.Outcome
 	allLate    bool // late has all
 }
 
@@ -235,8 +235,8 @@ func (l *forward) outcomeOf(e *Event) (*audit.Outcome, error) {
 		l.readAheadFromHere(e.Number)
 	}
 	for !l.aheadEnded {
-		if r, ok := l.near[e.Place()]; ok {
-			delete(l.near, e.Place())
+		if r, ok := l.near[e.Position()]; ok {
+			delete(l.near, e.Position())
 			return &r, nil
 		}
 		if l.aheadLine >= e.Number+nearOutcome {
@@ -246,7 +246,7 @@ func (l *forward) outcomeOf(e *Event) (*audit.Outcome, error) {
 			return nil, err
 		}
 	}
-	if r, ok := l.near[e.Place()]; ok {
+	if r, ok := l.near[e.Position()]; ok {
 		return &r, nil
 	}
 	if !l.aheadEnded && !l.allLate {
@@ -254,7 +254,7 @@ func (l *forward) outcomeOf(e *Event) (*audit.Outcome, error) {
 			return nil, err
 		}
 	}
-	if r, ok := l.late[e.Place()]; ok {
+	if r, ok := l.late[e.Position()]; ok {
 		return &r, nil
 	}
 	return nil, nil
@@ -267,7 +267,7 @@ func (l *forward) readAheadFromHere(number uint64) {
 	} else {
 		l.ahead.goTo(l.in.now)
 	}
-	l.aheadLine, l.aheadEnded, l.near = number, false, map[audit.Place]audit.Outcome{}
+	l.aheadLine, l.aheadEnded, l.near = number, false, map[audit.CallPosition]audit.Outcome{}
 }
 
 // readAhead reads one more line for the outcomes of decisions from a line on.
@@ -294,7 +294,7 @@ func (l *forward) readAhead(number uint64) error {
 	}
 	l.eachOutcome(line, func(r audit.Outcome) {
 		if r.DecisionLine >= number {
-			l.near[r.Place()] = r
+			l.near[r.DecisionPosition()] = r
 		}
 	})
 	return nil
@@ -302,7 +302,7 @@ func (l *forward) readAhead(number uint64) error {
 
 // readLate reads the rest of the log for the outcomes that come late: those of calls that took long.
 func (l *forward) readLate(number uint64) error {
-	l.allLate, l.late = true, map[audit.Place]audit.Outcome{}
+	l.allLate, l.late = true, map[audit.CallPosition]audit.Outcome{}
 	rest := newCursor(l.in.paths, l.ahead.now, l.took)
 	defer rest.closeFile()
 	for {
@@ -318,7 +318,7 @@ func (l *forward) readLate(number uint64) error {
 		case h.kind == audit.KindOutcome:
 			l.eachOutcome(line, func(r audit.Outcome) {
 				if r.DecisionLine >= number && h.number > r.DecisionLine+nearOutcome {
-					l.late[r.Place()] = r
+					l.late[r.DecisionPosition()] = r
 				}
 			})
 		}

@@ -30,11 +30,11 @@ func large(t *testing.T, lines int, change func(*recordtest.Shape)) (dir string,
 // readAll returns what a record tells, as one does that keeps all of it in memory.
 func readAll(t *testing.T, dir string) (all []Decision) {
 	t.Helper()
-	outcomes, clients := map[audit.Place]audit.Outcome{}, Clients{}
+	outcomes, clients := map[audit.CallPosition]audit.Outcome{}, Clients{}
 	if err := Read(dir, func(e Event) bool {
 		clients.Note(&e)
 		for _, r := range e.AllOutcomes() {
-			outcomes[r.Place()] = r
+			outcomes[r.DecisionPosition()] = r
 		}
 		return true
 	}); err != nil {
@@ -44,7 +44,7 @@ func readAll(t *testing.T, dir string) (all []Decision) {
 		completeClient(&e, clients[e.Session])
 		for _, one := range e.Each() {
 			d := Decision{Event: one}
-			if r, ok := outcomes[one.Place()]; ok && one.Kind == audit.KindDecision {
+			if r, ok := outcomes[one.Position()]; ok && one.Kind == audit.KindDecision {
 				d.Outcome = &r
 			}
 			all = append(all, d)

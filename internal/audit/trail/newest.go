@@ -171,7 +171,7 @@ type backward struct {
 	file    *os.File
 	at      int64  // what lies before it in file has not been read yet
 	buf     []byte // what has been read and not handed out; it ended with a line end, which is gone
-	results map[audit.Place]audit.Outcome
+	results map[audit.CallPosition]audit.Outcome
 	next    Event
 	ended   bool
 	sieve   *sieve
@@ -187,7 +187,7 @@ func (d *folder) backwardLogs(f *Filter) (logs []*backward, err error) {
 		return nil, err
 	}
 	for id, paths := range files {
-		b := &backward{id: id, paths: paths, results: map[audit.Place]audit.Outcome{}, sieve: newSieve(f), took: d.took, wanted: map[string]bool{}, clients: Clients{}}
+		b := &backward{id: id, paths: paths, results: map[audit.CallPosition]audit.Outcome{}, sieve: newSieve(f), took: d.took, wanted: map[string]bool{}, clients: Clients{}}
 		fi, err := os.Stat(paths[len(paths)-1])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed meanwhile
@@ -393,12 +393,12 @@ func (b *backward) mayCount(h *head, ok bool, raw []byte) bool {
 // handOut gives out what a line tells about decisions, its last call first.
 func (b *backward) handOut(e *Event, f *Filter, each func(Decision) bool) bool {
 	for _, r := range e.AllOutcomes() {
-		b.results[r.Place()] = r
+		b.results[r.DecisionPosition()] = r
 	}
 	for _, one := range slices.Backward(e.Each()) {
 		d := Decision{Event: one}
-		if r, ok := b.results[one.Place()]; ok && e.Kind == audit.KindDecision {
-			delete(b.results, one.Place())
+		if r, ok := b.results[one.Position()]; ok && e.Kind == audit.KindDecision {
+			delete(b.results, one.Position())
 			d.Outcome = &r
 		}
 		if !f.Matches(&one) {

@@ -31,8 +31,10 @@ type Event struct {
 // Refusal returns what the line says about a refusal; false if it says about none.
 func (e *Event) Refusal() (audit.Refusal, bool) { return e.Record.Refusal(e.Kind, e.Time) }
 
-// Place returns the place of a decision. e is one that Each returned.
-func (e *Event) Place() audit.Place { return audit.Place{Line: e.Number, Call: e.Call} }
+// Position returns the position of a decision. e is one that Each returned.
+func (e *Event) Position() audit.CallPosition {
+	return audit.CallPosition{Line: e.Number, Call: e.Call}
+}
 
 // Each returns one event for each call that a line tells about; a line that
 // tells about one is that event.

@@ -52,12 +52,12 @@ func RevokeInHub(file string, text []byte, name, key string, element int) ([]byt
 
 // AddRuleToHub puts a rule of the policy before the one that has this number.
 func AddRuleToHub(file string, text []byte, number int, rule edit.Table) ([]byte, error) {
-	return placedInHub(file, text, edit.Place{"policy", "rules", number}, rule)
+	return placedInHub(file, text, edit.ValuePath{"policy", "rules", number}, rule)
 }
 
 // RemoveRuleFromHub takes the rule of this number out of the policy, with what holds nothing else.
 func RemoveRuleFromHub(file string, text []byte, number int) ([]byte, error) {
-	out, err := edit.Cut(text, edit.Place{"policy", "rules", number}, 0)
+	out, err := edit.Cut(text, edit.ValuePath{"policy", "rules", number}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: policy.rules: %w", file, err)
 	}
@@ -94,13 +94,13 @@ func SwitchToolInHub(file string, text []byte, name, tool string, off bool) ([]b
 
 // sandboxAt returns the place of an entry, and its sandbox as it is written; nil if it
 // says nothing about one.
-func sandboxAt(file string, text []byte, name string) (at edit.Place, sandbox any, err error) {
+func sandboxAt(file string, text []byte, name string) (at edit.ValuePath, sandbox any, err error) {
 	at, entry, err := entryAt(file, text, name)
 	return at, entry.Get("sandbox"), err
 }
 
 // entryAt returns the place of an entry, and the entry as it is written.
-func entryAt(file string, text []byte, name string) (at edit.Place, entry edit.Table, err error) {
+func entryAt(file string, text []byte, name string) (at edit.ValuePath, entry edit.Table, err error) {
 	f, _, err := config.Parse(file, text, allSet)
 	if err != nil {
 		return nil, nil, err
@@ -125,7 +125,7 @@ func entryAt(file string, text []byte, name string) (at edit.Place, entry edit.T
 	return at, entry, nil
 }
 
-func placedInHub(file string, text []byte, at edit.Place, v any) ([]byte, error) {
+func placedInHub(file string, text []byte, at edit.ValuePath, v any) ([]byte, error) {
 	out, err := edit.Insert(text, at, v)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %v: %w", file, at[:min(2, len(at))], err)

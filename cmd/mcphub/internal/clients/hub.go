@@ -48,7 +48,7 @@ func ShareInHub(file string, text []byte) (after []byte, said bool, err error) {
 	if whole.Has("attach") {
 		return text, true, nil
 	}
-	after, err = placedInHub(file, text, edit.Place{"attach"}, "auto")
+	after, err = placedInHub(file, text, edit.ValuePath{"attach"}, "auto")
 	return after, false, err
 }
 

@@ -531,7 +531,7 @@ func (f *File) At(path ...string) Problem {
 	}
 	p.Key = jsonc.FormatKey(steps)
 	if f.src != nil {
-		p.File, p.Line, p.Col = f.src.Place(at)
+		p.File, p.Line, p.Col = f.src.Locate(at)
 	}
 	return p
 }

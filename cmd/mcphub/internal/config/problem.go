@@ -85,7 +85,7 @@ func (p Problem) Error() string { return p.String() }
 // problemAt makes the Problem of a place in a text.
 func problemAt(src *jsonc.Source, off int, text, hint string) *Problem {
 	p := &Problem{Text: text, Hint: hint}
-	p.File, p.Line, p.Col = src.Place(off)
+	p.File, p.Line, p.Col = src.Locate(off)
 	return p
 }
 

@@ -22,8 +22,8 @@ type answering struct {
 	got   chan []uint64
 }
 
-func (a *answering) Name() string  { return "answering" }
-func (a *answering) Place() string { return "here" }
+func (a *answering) Name() string        { return "answering" }
+func (a *answering) Destination() string { return "here" }
 
 func (a *answering) Connect(context.Context) (Link, error) {
 	a.batch = nil

@@ -24,8 +24,8 @@ import (
 
 // A Collector takes the lines of the record.
 type Collector interface {
-	Name() string  // part of the names of a Sender's files, and of its messages
-	Place() string // the collector of another place gets all lines
+	Name() string        // part of the names of a Sender's files, and of its messages
+	Destination() string // where lines are sent to: a collector with another Destination gets all lines
 	// Connect begins to deliver. Without an error the Link must be closed.
 	Connect(ctx context.Context) (Link, error)
 }
@@ -117,7 +117,7 @@ func (s *Sender) noteFailure(err error) {
 		return
 	}
 	s.told = err.Error()
-	s.Log.Error().Err(err).Str("collector", s.To.Name()).Str("address", s.To.Place()).Msg("the audit log is not sent to the collector; it is tried again, and nothing is lost: the file has it")
+	s.Log.Error().Err(err).Str("collector", s.To.Name()).Str("address", s.To.Destination()).Msg("the audit log is not sent to the collector; it is tried again, and nothing is lost: the file has it")
 }
 
 func (s *Sender) noteSuccess() {
@@ -125,7 +125,7 @@ func (s *Sender) noteSuccess() {
 		return
 	}
 	s.told = ""
-	s.Log.Warn().Str("collector", s.To.Name()).Str("address", s.To.Place()).Msg("the audit log is sent to the collector again")
+	s.Log.Warn().Str("collector", s.To.Name()).Str("address", s.To.Destination()).Msg("the audit log is sent to the collector again")
 }
 
 // noteLost counts lines that the collector will not get.
@@ -136,7 +136,7 @@ func (s *Sender) noteLost(lines uint64, why string) {
 	if s.Lost != nil {
 		s.Lost(lines)
 	}
-	s.Log.Error().Uint64("lines", lines).Str("why", why).Str("collector", s.To.Name()).Str("address", s.To.Place()).Msg("lines of the audit log are missing at the collector")
+	s.Log.Error().Uint64("lines", lines).Str("why", why).Str("collector", s.To.Name()).Str("address", s.To.Destination()).Msg("lines of the audit log are missing at the collector")
 }
 
 // sent is how far the logs were sent at a moment.
@@ -325,7 +325,7 @@ func (s *Sender) readState() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; remove it, and all is sent again", filepath.Base(s.stateFile()), err)
 	}
-	if st.Address == s.To.Place() && st.Logs != nil {
+	if st.Address == s.To.Destination() && st.Logs != nil {
 		s.sure, s.goesOn = st.Logs, true
 	}
 	return nil
@@ -335,7 +335,7 @@ func (s *Sender) writeState(upTo map[string]uint64) error {
 	if maps.Equal(upTo, s.sure) {
 		return nil
 	}
-	raw, err := json.Marshal(state{s.To.Place(), upTo})
+	raw, err := json.Marshal(state{s.To.Destination(), upTo})
 	if err == nil {
 		err = atomicfile.WriteHint(s.stateFile(), raw, 0o600)
 	}

@@ -26,8 +26,8 @@ type Syslog struct {
 // Name is part of the names of a Sender's files, and of its messages.
 func (Syslog) Name() string { return "syslog" }
 
-// Place returns the address.
-func (s Syslog) Place() string { return s.Address }
+// Destination returns the address.
+func (s Syslog) Destination() string { return s.Address }
 
 func splitAddress(s string) (network, address string, err error) {
 	network, address, ok := strings.Cut(s, "://")

@@ -95,7 +95,7 @@ func (r *reach) absolutePath(arg string) (string, error) {
 }
 
 // resolvePath walks arg, through links that stay inside the allowed directories,
-// absolute ones too, and says its target. Unless follow is set a link as the last
+// absolute ones too, and returns its target. Unless follow is set a link as the last
 // component is the place itself. The walk decides nothing by itself: what is done
 // at the place is done through its os.Root.
 func (r *reach) resolvePath(arg string, follow bool) (place, error) {

@@ -158,8 +158,8 @@ func readTLS(getenv func(string) string) (*tls.Config, error) {
 	return cfg, nil
 }
 
-func (c *logCollector) Name() string  { return "otlp" }
-func (c *logCollector) Place() string { return c.place }
+func (c *logCollector) Name() string        { return "otlp" }
+func (c *logCollector) Destination() string { return c.place }
 
 // Connect returns what is there: a connection is made for the first batch.
 func (c *logCollector) Connect(ctx context.Context) (delivery.Link, error) {

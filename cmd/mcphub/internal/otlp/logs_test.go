@@ -337,12 +337,12 @@ func TestVariablesOfLogs(t *testing.T) {
 			}
 			return ""
 		}, "1", zerolog.Nop())
-		if shown != (err == nil) || err != nil && strings.Contains(err.Error(), "s3cret") || err == nil && (strings.Contains(c.Place(), "s3cret") || !strings.Contains(c.Place(), "collector:4318")) {
+		if shown != (err == nil) || err != nil && strings.Contains(err.Error(), "s3cret") || err == nil && (strings.Contains(c.Destination(), "s3cret") || !strings.Contains(c.Destination(), "collector:4318")) {
 			t.Errorf("%s: the password is shown, or the address is not: %v", value, err)
 		}
 	}
 	c, err := OpenLogs(t.Context(), func(string) string { return "" }, "1", zerolog.Nop())
-	if err != nil || c.Place() != defaultLogs {
+	if err != nil || c.Destination() != defaultLogs {
 		t.Errorf("without variables: %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func (l *linter) lintEntry(c *hub.Child) {
 		l.reportProblem(config.SeverityError, reference.Show(lack.Text), lack.Hint, append([]string{"mcpServers", name}, lack.Key...)...)
 		l.addCure(lack.Run...)
 	}
-	if doubt := c.Spec.Doubt(); doubt != "" {
+	if doubt := c.Spec.ProjectWarning(); doubt != "" {
 		l.reportProblem(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
 	if aside := c.Spec.Program().Aside(); aside != "" {

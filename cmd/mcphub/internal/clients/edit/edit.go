@@ -262,8 +262,8 @@ func findTwice(whole Table, at Container, name string) string {
 }
 
 // placeOf returns the place of an entry, or the place for a new one.
-func (at Container) placeOf(whole Table, name string) Place {
-	var place Place
+func (at Container) placeOf(whole Table, name string) ValuePath {
+	var place ValuePath
 	var v any = whole
 	for _, step := range at.Path {
 		t, _ := v.(Table)

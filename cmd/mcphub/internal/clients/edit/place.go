@@ -9,17 +9,17 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// A Place is the way to a value of a JSON file: from the top, names of members and numbers
+// A ValuePath is the way to a value of a JSON file: from the top, names of members and numbers
 // of elements.
-type Place []any
+type ValuePath []any
 
-// errPlace means that a file is not laid out as a Place has it.
+// errPlace means that a file is not laid out as a ValuePath has it.
 var errPlace = errors.New("it is written in a way in which it cannot be changed alone; change it by hand")
 
-// Insert puts a value at a Place. A member that is there is replaced. An element goes before
+// Insert puts a value at a ValuePath. A member that is there is replaced. An element goes before
 // the one that has its number, or behind the last one. What is missing on the way is made.
-func Insert(data []byte, at Place, v any) ([]byte, error) {
-	return editAt(data, at, func(body []byte, box items, style jsonText, rest Place) ([]Splice, error) {
+func Insert(data []byte, at ValuePath, v any) ([]byte, error) {
+	return editAt(data, at, func(body []byte, box items, style jsonText, rest ValuePath) ([]Splice, error) {
 		if i := box.indexOf(rest[0]); box.list && i >= 0 {
 			return style.putBefore(body, box, i, v), nil
 		}
@@ -43,8 +43,8 @@ func Insert(data []byte, at Place, v any) ([]byte, error) {
 	})
 }
 
-// putValue puts a value at the end of the way to a Place, instead of what is there.
-func (s jsonText) putValue(data []byte, box items, rest Place, v any) []Splice {
+// putValue puts a value at the end of the way to a ValuePath, instead of what is there.
+func (s jsonText) putValue(data []byte, box items, rest ValuePath, v any) []Splice {
 	v, i := wrapValue(rest[1:], v), box.indexOf(rest[0])
 	if i < 0 {
 		name, _ := rest[0].(string)
@@ -56,10 +56,10 @@ func (s jsonText) putValue(data []byte, box items, rest Place, v any) []Splice {
 	return []Splice{{Off: from, Old: string(data[from:have.end]), New: s.writeValue(v, s.indentAt(data, have.start))}}
 }
 
-// Cut takes out what is at a Place. What held nothing else goes too, but for the first keep
-// steps of the Place, and for what has a comment in it.
-func Cut(data []byte, at Place, keep int) ([]byte, error) {
-	out, err := editAt(data, at, func(body []byte, box items, _ jsonText, rest Place) ([]Splice, error) {
+// Cut takes out what is at a ValuePath. What held nothing else goes too, but for the first keep
+// steps of the ValuePath, and for what has a comment in it.
+func Cut(data []byte, at ValuePath, keep int) ([]byte, error) {
+	out, err := editAt(data, at, func(body []byte, box items, _ jsonText, rest ValuePath) ([]Splice, error) {
 		i := box.indexOf(rest[0])
 		if len(rest) > 1 || i < 0 {
 			return nil, errPlace
@@ -87,8 +87,8 @@ func Cut(data []byte, at Place, keep int) ([]byte, error) {
 	return Cut(out, at[:len(at)-1], keep)
 }
 
-// boxAt returns the object or list at a Place.
-func boxAt(data []byte, at Place) (box items, ok bool) {
+// boxAt returns the object or list at a ValuePath.
+func boxAt(data []byte, at ValuePath) (box items, ok bool) {
 	root, err := parseJSON(bytes.TrimPrefix(data, bom))
 	if err != nil {
 		return box, false
@@ -107,7 +107,7 @@ func boxAt(data []byte, at Place) (box items, ok bool) {
 	return box, ok
 }
 
-// indexOf returns the index of the member or element that a step of a Place names; -1 for none.
+// indexOf returns the index of the member or element that a step of a ValuePath names; -1 for none.
 func (in *items) indexOf(step any) int {
 	switch step := step.(type) {
 	case string:
@@ -122,9 +122,9 @@ func (in *items) indexOf(step any) int {
 	return -1
 }
 
-// editAt edits a text at the end of the way to a Place, and holds that the values are then what
+// editAt edits a text at the end of the way to a ValuePath, and holds that the values are then what
 // change makes of them.
-func editAt(data []byte, at Place, splices func(body []byte, box items, style jsonText, rest Place) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
+func editAt(data []byte, at ValuePath, splices func(body []byte, box items, style jsonText, rest ValuePath) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
 	whole, err := Decode(JSON, data)
 	if err != nil {
 		return nil, err
@@ -157,9 +157,9 @@ func editAt(data []byte, at Place, splices func(body []byte, box items, style js
 	return out, nil
 }
 
-// walkTo goes from the top as far on the way to a Place as there is one. rest is what is left
-// of the Place in the box where it ends, one step at least.
-func walkTo(root hujson.Value, at Place) (box items, rest Place, err error) {
+// walkTo goes from the top as far on the way to a ValuePath as there is one. rest is what is left
+// of the ValuePath in the box where it ends, one step at least.
+func walkTo(root hujson.Value, at ValuePath) (box items, rest ValuePath, err error) {
 	box, ok := itemsOf(root)
 	for rest = at; ok; rest = rest[1:] {
 		if name, is := rest[0].(string); is && twiceIn(box, name) {
@@ -190,8 +190,8 @@ func twiceIn(box items, name string) bool {
 	return n > 1
 }
 
-// changedAt returns a value in which the last step of a Place was changed.
-func changedAt(v any, at Place, change func(in, step any) (any, error)) (any, error) {
+// changedAt returns a value in which the last step of a ValuePath was changed.
+func changedAt(v any, at ValuePath, change func(in, step any) (any, error)) (any, error) {
 	if len(at) == 1 {
 		return change(v, at[0])
 	}
@@ -217,7 +217,7 @@ func changedAt(v any, at Place, change func(in, step any) (any, error)) (any, er
 }
 
 // wrapValue returns a value in the tables and lists that lead to it.
-func wrapValue(at Place, v any) any {
+func wrapValue(at ValuePath, v any) any {
 	for _, step := range slices.Backward(at) {
 		if name, ok := step.(string); ok {
 			v = Table{{name, v}}

@@ -23,7 +23,7 @@ func TestInsertAndCut(t *testing.T) {
 			t.Fatalf("%v:\n%s", err, text)
 		}
 		list, _ := whole.Get("list").([]any)
-		at := rapid.SampledFrom([]Place{
+		at := rapid.SampledFrom([]ValuePath{
 			{"table", "new"}, {"table", "new", "in", 0}, {"fresh", "in", 0}, {"list", rapid.IntRange(0, len(list)).Draw(t, "number")},
 		}).Draw(t, "at")
 		var v any = "a ${x} \n value"
@@ -58,7 +58,7 @@ func hasSpans(text, name string) bool {
 	if name == "fresh" {
 		return true
 	}
-	box, _ := boxAt([]byte(text), Place{name})
+	box, _ := boxAt([]byte(text), ValuePath{name})
 	return len(box.spans) > 0
 }
 
@@ -98,16 +98,16 @@ func TestInsert(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, text string
-		at         Place
+		at         ValuePath
 		v          any
 		want       string
 	}{
-		{"behind the last", "{\n  \"a\": {\n    \"x\": 1 // one\n  }\n}\n", Place{"a", "s", "read", 0}, "~/v",
+		{"behind the last", "{\n  \"a\": {\n    \"x\": 1 // one\n  }\n}\n", ValuePath{"a", "s", "read", 0}, "~/v",
 			"{\n  \"a\": {\n    \"x\": 1, // one\n    \"s\": {\n      \"read\": [\"~/v\"]\n    }\n  }\n}\n"},
-		{"in one line", `{"a": {"x": 1}}`, Place{"a", "s", "read", 0}, "~/v", `{"a": {"x": 1, "s": {"read": ["~/v"]}}}`},
-		{"in the place of another", "{\n  \"a\": {\"x\": 1, \"s\": \"auto\"},\n}", Place{"a", "s"}, Table{{"mode", "auto"}, {"read", []any{"~/v"}}},
+		{"in one line", `{"a": {"x": 1}}`, ValuePath{"a", "s", "read", 0}, "~/v", `{"a": {"x": 1, "s": {"read": ["~/v"]}}}`},
+		{"in the place of another", "{\n  \"a\": {\"x\": 1, \"s\": \"auto\"},\n}", ValuePath{"a", "s"}, Table{{"mode", "auto"}, {"read", []any{"~/v"}}},
 			"{\n  \"a\": {\"x\": 1, \"s\": {\"mode\": \"auto\", \"read\": [\"~/v\"]}},\n}"},
-		{"before another", "{\"l\": [\n  // the first\n  1,\n  2\n]}", Place{"l", 0}, "0", "{\"l\": [\n  \"0\",\n  // the first\n  1,\n  2\n]}"},
+		{"before another", "{\"l\": [\n  // the first\n  1,\n  2\n]}", ValuePath{"l", 0}, "0", "{\"l\": [\n  \"0\",\n  // the first\n  1,\n  2\n]}"},
 	} {
 		got, err := Insert([]byte(c.text), c.at, c.v)
 		if err != nil || string(got) != c.want {
@@ -116,23 +116,23 @@ func TestInsert(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, text string
-		at         Place
+		at         ValuePath
 	}{
-		{"a name that stands twice", `{"a": {"s": 1, "s": 2}}`, Place{"a", "s"}},
-		{"no object on the way", `{"a": 1}`, Place{"a", "s"}},
-		{"null on the way", `{"a": null}`, Place{"a", "s"}},
-		{"an object in the place of a list", `{"a": {}}`, Place{"a", 0}},
-		{"a list in the place of an object", `{"a": []}`, Place{"a", "b"}},
-		{"no JSON", `{"a": `, Place{"a", "b"}},
+		{"a name that stands twice", `{"a": {"s": 1, "s": 2}}`, ValuePath{"a", "s"}},
+		{"no object on the way", `{"a": 1}`, ValuePath{"a", "s"}},
+		{"null on the way", `{"a": null}`, ValuePath{"a", "s"}},
+		{"an object in the place of a list", `{"a": {}}`, ValuePath{"a", 0}},
+		{"a list in the place of an object", `{"a": []}`, ValuePath{"a", "b"}},
+		{"no JSON", `{"a": `, ValuePath{"a", "b"}},
 	} {
 		if got, err := Insert([]byte(c.text), c.at, "x"); err == nil {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}
-	if got, err := Cut([]byte(`{"a": {"s": [1]}}`), Place{"a", "s", 1}, 0); err == nil {
+	if got, err := Cut([]byte(`{"a": {"s": [1]}}`), ValuePath{"a", "s", 1}, 0); err == nil {
 		t.Errorf("what is not there is cut: %s", got)
 	}
-	if got, err := Cut([]byte("{\"b\": 1, \"a\": {\"s\": [1 /* kept */]}}"), Place{"a", "s", 0}, 0); err != nil || string(got) != "{\"b\": 1, \"a\": {\"s\": [ /* kept */]}}" && !strings.Contains(string(got), "kept") {
+	if got, err := Cut([]byte("{\"b\": 1, \"a\": {\"s\": [1 /* kept */]}}"), ValuePath{"a", "s", 0}, 0); err != nil || string(got) != "{\"b\": 1, \"a\": {\"s\": [ /* kept */]}}" && !strings.Contains(string(got), "kept") {
 		t.Errorf("a comment is lost: %s, %v", got, err)
 	}
 }

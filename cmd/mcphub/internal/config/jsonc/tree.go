@@ -149,8 +149,8 @@ func (s *Source) partAt(off int) (in *Source, at int) {
 	return s, off
 }
 
-// Place returns the name of the text in which an offset lies, and where in it.
-func (s *Source) Place(off int) (name string, line, col int) {
+// Locate returns the name of the text in which an offset lies, and where in it.
+func (s *Source) Locate(off int) (name string, line, col int) {
 	in, _ := s.partAt(off)
 	line, col = s.At(off)
 	return in.Name, line, col

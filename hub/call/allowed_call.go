@@ -21,12 +21,12 @@ import (
 	"mcphub/validate/policy"
 )
 
-// A sentCall is a request from the verdict that lets it through until it is over. It owns what the request holds: the lease of the
+// An allowedCall is a request from the verdict that lets it through until it is over. It owns what the request holds: the lease of the
 // process that has it, the route of its progress, its entry among the requests under way, and its ticket of the record. The waiting
 // path (Call.sendAllowed) and the fast path (fastCall) both have one. They differ in who waits for the child, and in nothing else.
 //
-// A child without a handshake may ask for more by its result. A sentCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
-type sentCall struct {
+// A child without a handshake may ask for more by its result. An allowedCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
+type allowedCall struct {
 	sender           *Sender
 	target           callTarget        // nil: of RelayAboutTask, which judges and settles nothing
 	attempt          *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
@@ -40,10 +40,10 @@ type sentCall struct {
 	resultWord       string // of the record, for what the child has answered; "" before
 }
 
-var _ rounds.RepeatedRequest = (*sentCall)(nil)
+var _ rounds.RepeatedRequest = (*allowedCall)(nil)
 
 // enterInFlight enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
-func (c *sentCall) enterInFlight(from Requester, token []byte) {
+func (c *allowedCall) enterInFlight(from Requester, token []byte) {
 	c.holdsLease = true
 	c.inFlight.Key, c.inFlight.Client = c.lease.Instance(), from
 	c.sender.InFlight.Start(&c.inFlight)
@@ -54,7 +54,7 @@ func (c *sentCall) enterInFlight(from Requester, token []byte) {
 
 // giveBack gives back what the request holds. err is why the child has not answered. Then what was asked on account of the request
 // ends, and each of the channels is closed when the child was told so.
-func (c *sentCall) giveBack(err error) (notices []<-chan struct{}) {
+func (c *allowedCall) giveBack(err error) (notices []<-chan struct{}) {
 	if !c.holdsLease {
 		return nil
 	}
@@ -68,13 +68,13 @@ func (c *sentCall) giveBack(err error) (notices []<-chan struct{}) {
 }
 
 // context returns the context that the child is called by.
-func (c *sentCall) context(ctx context.Context) context.Context {
+func (c *allowedCall) context(ctx context.Context) context.Context {
 	return inflight.NewContext(run.WithProgressToken(ctx, c.hubProgressToken), &c.inFlight)
 }
 
 // awaitAnswer sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
 // reports why the child does not get what it asks for.
-func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
+func (c *allowedCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 	if c.lease.IsModern() {
 		return rounds.Run(ctx, c, c.client(), c.target.requestMethod())
 	}
@@ -90,7 +90,7 @@ func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 type followUp struct{ explainRefusal, adoptTask, rereadLists, shorten bool }
 
 // recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
-func (c *sentCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
+func (c *allowedCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
 	c.resultWord = c.ticket.RecordAnswer(answer)
 	todo.explainRefusal = failure.MayBeKernelRefusal(c.lease, c.resultWord, answer)
 	if kind, name := c.target.listEntry(); name != "" && c.resultWord != audit.ResultOK {
@@ -104,7 +104,7 @@ func (c *sentCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
 }
 
 // settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
-func (c *sentCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
+func (c *allowedCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
 	if todo.explainRefusal {
 		answer = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.resultWord, failure.NamedPaths(c.verdict), answer)
 	}
@@ -126,13 +126,13 @@ func (c *sentCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo
 	return answer
 }
 
-func (c *sentCall) client() client.Client { return c.inFlight.Client.Client }
+func (c *allowedCall) client() client.Client { return c.inFlight.Client.Client }
 
 // Lease implements [rounds.RepeatedRequest].
-func (c *sentCall) Lease() *children.Lease { return c.lease }
+func (c *allowedCall) Lease() *children.Lease { return c.lease }
 
 // Params implements [rounds.RepeatedRequest].
-func (c *sentCall) Params() [][]byte {
+func (c *allowedCall) Params() [][]byte {
 	if c.body != nil {
 		return [][]byte{c.body}
 	}
@@ -140,18 +140,18 @@ func (c *sentCall) Params() [][]byte {
 }
 
 // Ask implements [rounds.RepeatedRequest].
-func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (c *allowedCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	return c.sender.AskClient(ctx, *c.inFlight.Key, m)
 }
 
-// Answer implements [rounds.RepeatedRequest].
-func (c *sentCall) ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer {
+// ShapeAnswer implements [rounds.RepeatedRequest].
+func (c *allowedCall) ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer {
 	return c.sender.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().ShapeAnswer(c.lease, c.target.requestMethod(), resp))
 }
 
 // Revalidate implements [rounds.RepeatedRequest]: the answers may have taken long. The child may have been replaced meanwhile, but only by
 // itself, and the request is judged by what the roots are now.
-func (c *sentCall) Revalidate(ctx context.Context) error {
+func (c *allowedCall) Revalidate(ctx context.Context) error {
 	if c.attempt == nil {
 		return errReplaced // by a process of another era
 	}
@@ -178,9 +178,9 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 
 // moveLease takes the request to the process that has taken the place of its child. A process
 // that is only being retired sees its requests through.
-func (c *sentCall) moveLease(ctx context.Context) error {
+func (c *allowedCall) moveLease(ctx context.Context) error {
 	now := attempt{call: c.attempt.call}
-	err := now.acquireLease(ctx)
+	err := now.ensureLease(ctx)
 	if err == nil && now.lease.Revision() == c.lease.Revision() && now.lease.IsModern() {
 		c.lease.Release()
 		c.lease = now.lease

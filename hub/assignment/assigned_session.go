@@ -55,120 +55,120 @@ type AssignedSession[S any] struct {
 
 // NewAssignedSession makes the AssignedSession of a session, which no instance serves yet.
 func (t *Table[S]) NewAssignedSession(o AssignedSessionOptions[S]) *AssignedSession[S] {
-	m := &AssignedSession[S]{AssignedSessionOptions: o, table: t, served: NewRootsDelivery(), yielded: make(chan struct{}, 1)}
-	m.assigned.Store(None())
-	return m
+	s := &AssignedSession[S]{AssignedSessionOptions: o, table: t, served: NewRootsDelivery(), yielded: make(chan struct{}, 1)}
+	s.assigned.Store(None())
+	return s
 }
 
 // ModernFirst reports whether a child that has both eras is spoken to in that
 // of 2026-07-28. It is settled when the session starts.
-func (m *AssignedSession[S]) ModernFirst(first bool) { m.modernFirst.Store(first) }
+func (s *AssignedSession[S]) ModernFirst(first bool) { s.modernFirst.Store(first) }
 
 // Assignments returns which instances serve the session.
-func (m *AssignedSession[S]) Assignments() *Assignments { return m.assigned.Load() }
+func (s *AssignedSession[S]) Assignments() *Assignments { return s.assigned.Load() }
 
 // replaceAssignment replaces one assignment; the caller holds Table.mu.
-func (m *AssignedSession[S]) replaceAssignment(to Assignment) {
-	old := m.assigned.Load()
-	m.assigned.Store(old.With(to))
+func (s *AssignedSession[S]) replaceAssignment(to Assignment) {
+	old := s.assigned.Load()
+	s.assigned.Store(old.With(to))
 	old.MarkReplaced()
 }
 
-// noteChange takes in what is told about one instance. The
+// takeChange takes in what is told about one instance. The
 // caller holds Table.mu.
-func (m *AssignedSession[S]) noteChange(st *children.Status, offer *catalog.Offer) {
-	at, assigned := m.assigned.Load().Lookup(st.Child)
+func (s *AssignedSession[S]) takeChange(st *children.Status, offer *catalog.Offer) {
+	at, assigned := s.assigned.Load().Lookup(st.Child)
 	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
 	}
 	if at.AwaitsList && offer != nil {
 		at.AwaitsList = false
-		m.replaceAssignment(at)
+		s.replaceAssignment(at)
 	}
-	restarted, changed := m.Offering.Take(st, offer)
+	restarted, changed := s.Offering.Take(st, offer)
 	if st.OtherEra {
-		worker.Signal(m.yielded)
+		worker.Signal(s.yielded)
 	}
 	switch {
 	case restarted:
-		m.Restarted(st.Child)
+		s.Restarted(st.Child)
 	case changed:
-		m.Changed()
+		s.Changed()
 	}
 }
 
 // AwaitsList reports whether another instance has come to serve the session, which has not
 // listed its tools yet.
-func (m *AssignedSession[S]) AwaitsList(child string) bool {
-	return m.assigned.Load().AwaitsList(child)
+func (s *AssignedSession[S]) AwaitsList(child string) bool {
+	return s.assigned.Load().AwaitsList(child)
 }
 
 // KeyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in the session's.
-func (m *AssignedSession[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
+func (s *AssignedSession[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
 	k := spec.Key{Child: c.Spec.Name, Variant: c.Spec.Variant}
-	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
+	if c.Spec.Era == spec.EraAuto && s.modernFirst.Load() {
 		k.Era = spec.EraModern
 	}
 	switch {
 	case c.Spec.Auth.Exchange:
-		k.Principal = m.Caller // one principal may have tokens of different rights
+		k.Principal = s.Caller // one principal may have tokens of different rights
 	case c.Spec.IsPersonal():
-		k.Principal = m.Principal
+		k.Principal = s.Principal
 	}
 	switch {
 	case c.Spec.Share == spec.ShareAll:
-	case m.ByRoots(c):
+	case s.ByRoots(c):
 		// The same directories are not the same rights: rules for some people open them otherwise, the kernel holds an
 		// instance to what one session may, and what a server has read is in its memory.
-		k.Instance = rootsmgr.RootSetID(m.Rights, roots)
+		k.Instance = rootsmgr.RootSetID(s.Rights, roots)
 	default:
-		k.Instance = m.ID
+		k.Instance = s.ID
 	}
-	return m.table.Supervisor.ServedBy(k)
+	return s.table.Supervisor.ServedBy(k)
 }
 
 // RootsFor returns the roots that a child is served: the session's, and after
 // them the directories of the policy and of grants; but for a child that
 // serves everybody none of any one session.
-func (m *AssignedSession[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) []guard.Root {
+func (s *AssignedSession[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) []guard.Root {
 	if c.Spec.Share == spec.ShareAll {
 		return conf.CommonRoots()[c.Spec.Name]
 	}
 	rootsView = conf.RootsViewFor(c, rootsView)
-	return c.UsableRoots(rootsView.Snapshot.With(conf.FS, rootsView.Ceiling, conf.ExtraDirectories(c.Spec.Name, m.Approvals.Served(&c.Spec))))
+	return c.UsableRoots(rootsView.Snapshot.With(conf.FS, rootsView.Ceiling, conf.ExtraDirectories(c.Spec.Name, s.Approvals.Served(&c.Spec))))
 }
 
 // Recall returns what a child offered last to a session for which the same was open as is by a view; nil if
 // that is not known. It starts nothing.
-func (m *AssignedSession[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
-	roots := m.RootsFor(conf, c, rootsView)
-	return m.supervisorFor(c, m.boundaryOf(conf, c, rootsView, roots)).Recall(m.KeyFor(c, roots), roots)
+func (s *AssignedSession[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
+	roots := s.RootsFor(conf, c, rootsView)
+	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).Recall(s.KeyFor(c, roots), roots)
 }
 
 // Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
-func (m *AssignedSession[S]) Manner(c *configuration.Child) *offers.RawOffer {
-	return m.table.Supervisor.Manner(m.KeyFor(c, nil))
+func (s *AssignedSession[S]) Manner(c *configuration.Child) *offers.RawOffer {
+	return s.table.Supervisor.Manner(s.KeyFor(c, nil))
 }
 
 // supervisorFor returns the Supervisor for a child within a boundary. A server that all users share is listed once for all.
-func (m *AssignedSession[S]) supervisorFor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
-	of := m.table.Supervisor.WithBoundary(boundary)
+func (s *AssignedSession[S]) supervisorFor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
+	of := s.table.Supervisor.WithBoundary(boundary)
 	if c.Spec.Share == spec.ShareAll {
 		return of
 	}
-	return of.For(m.Rights)
+	return of.For(s.Rights)
 }
 
 // RecallAs works like Recall for an entry that is not in force yet.
-func (m *AssignedSession[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
-	roots := m.RootsFor(conf, c, rootsView)
-	return m.supervisorFor(c, m.boundaryOf(conf, c, rootsView, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
+func (s *AssignedSession[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
+	roots := s.RootsFor(conf, c, rootsView)
+	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallAs(c.Spec, s.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:
 // then every call of the child has to know them, one without a path as well. A
 // stateless session has no roots of its own, so it has a process of its own.
-func (m *AssignedSession[S]) ByRoots(c *configuration.Child) bool {
-	return c.Spec.Share == spec.ShareRoots && !m.PerRequest
+func (s *AssignedSession[S]) ByRoots(c *configuration.Child) bool {
+	return c.Spec.Share == spec.ShareRoots && !s.PerRequest
 }
