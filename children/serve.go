@@ -26,7 +26,7 @@ type servedRun struct {
 	// idleTimer goes off when it is time to look whether the run is idle.
 	idleTimer    *time.Timer
 	wg           sync.WaitGroup // goroutines that send to the child
-	renewalsSeen uint64         // started again and told about
+	renewalsSeen uint64         // the renewals of the session with a remote child that are in Status.Renewed already
 	pulse        health.Pulse
 	before       string // what Status.Err said before it was shown as hung
 }

@@ -125,7 +125,7 @@ func (s *AssignedSession[S]) serveChildren(conf *configuration.Configuration, ro
 	}
 	for name, at := range s.assigned.Load().All() {
 		if conf.Child(name) == nil || conf.IsDenied(name) {
-			s.table.detachMember(s, at.Key)
+			s.table.detachSession(s, at.Key)
 			s.table.Supervisor.Leave(at.Key)
 		}
 	}

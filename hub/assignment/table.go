@@ -222,8 +222,8 @@ func (t *Table[S]) forgetReadings(at Assignment, known knownInstance) {
 	t.known[at.Key] = known
 }
 
-// detachMember takes a session from an instance whose child is configured no more, or denied.
-func (t *Table[S]) detachMember(s *AssignedSession[S], from spec.Key) {
+// detachSession takes a session from an instance whose child is configured no more, or denied.
+func (t *Table[S]) detachSession(s *AssignedSession[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.removeHolder(s, from)
