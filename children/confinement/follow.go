@@ -140,6 +140,14 @@ func (h Host) changeReason(name string, places []string, by found) string {
 	return ""
 }
 
+// allHops returns some paths and the paths that their links lead to, as this plan has seen them.
+func (h Host) allHops(paths []string) (all []string) {
+	for _, path := range paths {
+		all = append(all, h.looks.Hops(path)...)
+	}
+	return all
+}
+
 // onlySystem reports that a path leads through folders of the system alone, in which no server writes.
 func onlySystem(hops []string) bool {
 	return !slices.ContainsFunc(hops, func(hop string) bool { return !underAny(hop, systemFolders) })
@@ -181,7 +189,7 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 			h.boundary.Areas = append(slices.Clip(h.boundary.Areas), sandbox.Rule{Path: w.real})
 		}
 		if len(places) > 0 && w.real != w.path {
-			why = h.memory.whyLinked(w.path)
+			why = h.memory.whyLinked(w.path, w.real)
 		}
 		if why == "" {
 			why = h.changeReason(w.path, places, found{})

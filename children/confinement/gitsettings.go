@@ -136,7 +136,11 @@ func (c *gitCopy) readFile(path string) (copied string) {
 		c.incomplete = c.incomplete || w.end != nil
 		return ""
 	}
-	judged := lookOnce(o.h, "git", w.real, judgeConfig)
+	var now fileState // one that was replaced since another plan judged it is judged again
+	if fi, err := os.Lstat(w.real); err == nil {
+		now = fileState{fi.Size(), fi.ModTime()}
+	}
+	judged := lookOnce(o.h, fmt.Sprintf("git %d %d", now.size, now.time.UnixNano()), w.real, judgeConfig)
 	secret := judged.secret
 	open := slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Access&sandbox.Read != 0 && sandbox.Contains(r.Path, w.real) })
 	switch {
@@ -191,7 +195,7 @@ func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line
 	}
 	// Who could write the file could have the hub read any other one for a server.
 	w := h.wayOf(path)
-	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, []string{w.endPlace(true)}); why != "" {
+	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, h.looks.Hops(file), []string{w.endPlace(true)}); why != "" {
 		c.closed = append(c.closed, why)
 		return line, false
 	}

@@ -71,7 +71,7 @@ var settings = map[string][]string{
 // what would be a reason to refuse.
 func (h Host) searchedFolders(path string) (ways []way) {
 	b := &h.boundary
-	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
+	// Each is resolved once: a link may lead elsewhere by the next burst.
 	known := map[string]bool{}
 	add := func(dir string) (w way, ok bool) {
 		if known[dir] {
@@ -180,7 +180,7 @@ func (h Host) installationPaths(p part) (paths []way, why string) {
 			paths = append(paths, w)
 		}
 	}
-	why, inside := h.memory.whyNotLed(p, places)
+	why, inside := h.memory.whyNotLed(p, h.allHops(p.by), places)
 	if why == "" && !inside {
 		why = h.changeReason(p.name, places, p.foundAt())
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -222,12 +223,12 @@ func (m *memory) settledPlaces(name memoryLine, ask bool) (was []string, ok bool
 
 // whyNotLed returns why a part does not open places that something on the disk leads to, when its name is first used; "" if it
 // does. What a server of any hub could have written leads nowhere else, unless a person has accepted it. inside: it leads nowhere
-// else, and the name need not be remembered.
-func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
+// else, and the name need not be remembered. seen are the paths on the way to what leads there, as the plan has seen them.
+func (m *memory) whyNotLed(p part, seen, places []string) (why string, inside bool) {
 	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knowsName(p.name) {
 		return "", false
 	}
-	lead := consent.Lead{Name: p.name, By: p.by, Dry: m.dry}
+	lead := consent.Lead{Name: p.name, By: p.by, Seen: seen, Dry: m.dry}
 	for _, place := range places {
 		lead.To = append(lead.To, trimMark(place))
 	}
@@ -238,16 +239,19 @@ func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
 	return why, inside
 }
 
-// whyLinked returns why a path is not followed when it is first used, because a server of any hub could have made a link on the way;
-// "" if it is.
-func (m *memory) whyLinked(path string) string {
+// whyLinked returns why a path that was seen to lead to real is not followed when it is first used, because a server of any hub could have
+// made a link on the way, or because the path leads elsewhere by now; "" if it is followed.
+func (m *memory) whyLinked(path, real string) string {
 	if m == nil || m.consent == nil || m.knowsName(path) {
 		return ""
 	}
 	disk := guard.NewDisk(guard.OS{})
 	found, err := disk.Canonical(path)
-	if err != nil {
-		return "" // nothing is there to be opened
+	switch {
+	case err != nil && !errors.Is(err, guard.ErrMissing):
+		return fmt.Sprintf("%s is not opened: %v", path, err)
+	case found.Path != real && !(runtime.GOOS != "linux" && strings.EqualFold(found.Path, real)): // other systems may spell a name in two ways
+		return path + " is not opened: it leads elsewhere by now"
 	}
 	if why := m.consent.WhyLinksClosed(found.Links, m.dry); why != "" {
 		return path + " is not opened: " + why

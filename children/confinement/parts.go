@@ -148,9 +148,9 @@ func interpreterWords(path string) []string {
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(strings.Fields(words), func(w string) bool {
+	return slices.Clip(slices.DeleteFunc(strings.Fields(words), func(w string) bool { // plans share it
 		return strings.HasPrefix(w, "-") || strings.Contains(w, "=")
-	})
+	}))
 }
 
 // rememberNothing remembers that a name leads to no part. If it ever does, a person is asked.

@@ -54,6 +54,7 @@ const way = "way "
 type Lead struct {
 	Name string   // as a person reads it; the same for every hub
 	By   []string // the links and files
+	Seen []string // where By and the links on the way to it were found when they were followed
 	To   []string // what they lead to: absolute, without links
 	Dry  bool     // no person is asked, and nothing is kept
 }
@@ -178,16 +179,26 @@ func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 // of the directory that the server may write. Of several such directories it is the innermost. If found is
 // false, dir is one in which a server could have made a link or file that leads nowhere else; "" for none.
 func (l *Lead) planted(all []reachRecord) (by, dir string, found bool) {
+	leadsOut := func(place string) (dir string, leaves bool) {
+		in := innermost(all, place)
+		leaves = in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !filepath.IsAbs(in) || !holds(in, to) })
+		return in, leaves
+	}
 	for _, by := range l.By {
 		folders, files := written(by)
 		for _, folder := range folders {
 			dir = cmp.Or(dir, innermost(all, folder))
 		}
 		for _, place := range slices.Concat(folders, files) {
-			in := innermost(all, place)
-			leaves := func(to string) bool { return !filepath.IsAbs(in) || !holds(in, to) }
-			if in != "" && slices.ContainsFunc(l.To, leaves) {
+			if in, leaves := leadsOut(place); leaves {
 				return by, in, true
+			}
+		}
+	}
+	for _, at := range l.Seen { // what was seen there may be gone by now, and counts all the same
+		for _, place := range []string{filepath.Dir(at), at} {
+			if in, leaves := leadsOut(place); leaves {
+				return at, in, true
 			}
 		}
 	}
