@@ -124,30 +124,30 @@ type childInstance struct {
 
 // startHistory is what an instance's goroutine remembers of its runs.
 type startHistory struct {
-	failures    health.History
-	starts      int
-	next        time.Time // no start before
-	asked       bool      // someone has wanted it to run
-	wasReady    bool
-	last        string       // why the last start or run failed; "" once ready again
-	badPlan     bool         // the last start failed before anything was started
-	digest      string       // of what was started last, wherever it works
-	seen        string       // digest with what it can see; "": what it lists is not remembered
-	offered     string       // what the offer was listed, or recalled, for; as seen
-	started     bool         // runLife was called before
-	gen         uint64       // of the roots, when it was last looked whether to start
-	planned     uint64       // of the roots, with which it was started last
-	greeted     bool         // it has been ready in this instance
-	listed      bool         // and its tools have been listed
-	lives       offers.Lives // of the offer, as it was read last
-	recalled    bool         // it was looked up what is remembered, for these roots
-	recalledFor uint64
-	guess       bool          // the offer is that for clients without capabilities, and these have some
-	diedOf      spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
-	doubted     bool          // it was started again because of diedOf, which happens once only
-	lacks       []string      // what the kernel does not hold, as it was told last
-	words       *hints.Reader // of the run that was started last; nil: nothing holds it
-	spoke       spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	failures     health.History
+	starts       int
+	next         time.Time // no start before
+	asked        bool      // someone has wanted it to run
+	wasReady     bool
+	last         string       // why the last start or run failed; "" once ready again
+	badPlan      bool         // the last start failed before anything was started
+	digest       string       // of what was started last, wherever it works
+	sightsDigest string       // digest with what it can see; "": what it lists is not remembered
+	offered      string       // what the offer was listed, or recalled, for; as sightsDigest
+	started      bool         // runLife was called before
+	gen          uint64       // of the roots, when it was last looked whether to start
+	planned      uint64       // of the roots, with which it was started last
+	greeted      bool         // it has been ready in this instance
+	listed       bool         // and its tools have been listed
+	lives        offers.Lives // of the offer, as it was read last
+	recalled     bool         // it was looked up what is remembered, for these roots
+	recalledFor  uint64
+	offerIsGuess bool          // the offer is that for clients without capabilities, and these have some
+	diedOf       spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	retriedEra   bool          // it was started again because of diedOf, which happens once only
+	lacks        []string      // what the kernel does not hold, as it was told last
+	hintReader   *hints.Reader // of the run that was started last; nil: nothing holds it
+	spoke        spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // wantedState is what others ask of an instance.
@@ -404,12 +404,12 @@ func (c *childInstance) handleStderr(pid int, line string) {
 // listenToStderr has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
 func (c *childInstance) listenToStderr(l *launch.Launch, w wantedState) {
-	l.OnStderr, c.history.words = c.handleStderr, nil
+	l.OnStderr, c.history.hintReader = c.handleStderr, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
 		return
 	}
-	c.history.words = &held.Words
+	c.history.hintReader = &held.Words
 	dirs := program.RootPaths(w.Roots)
 	l.Refused = func(f sandbox.Refusal) {
 		if c.common.Refused != nil {
@@ -453,10 +453,10 @@ func (c *childInstance) publishSnapshot(change func(v *instanceSnapshot)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.history.failures.Failures, c.history.failures.IsOpen()
+	v.status.Failures, v.status.CircuitOpen = c.history.failures.Failures, c.history.failures.InCrashLoop()
 	v.status.Restarts, v.status.Listed = max(0, c.history.starts-1), c.history.listed
 	v.status.Lives = c.history.lives
-	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Refusals()
+	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.hintReader.Refusals()
 	v.offer = c.offer
 	if v.status.Tools = 0; v.offer != nil {
 		v.status.Tools = len(v.offer.Entries[offers.Tools])
@@ -583,7 +583,7 @@ func (c *childInstance) publishEnd() {
 // startsByItself reports whether the child is started again without a call: one that was
 // asked for and has never been ready yet, unless it fails again and again.
 func (c *childInstance) startsByItself() bool {
-	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.IsOpen()
+	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.InCrashLoop()
 }
 
 // nextStep is what the life of an instance goes on with.

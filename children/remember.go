@@ -131,7 +131,7 @@ func (c *childInstance) publishRecalled(w wantedState) {
 	c.history.greeted, c.history.listed = false, false
 	had := c.offer
 	c.history.offered = seen
-	c.offer, c.history.guess = c.common.recallOffer(seen, c.spec, c.key, c.visibleSights(w))
+	c.offer, c.history.offerIsGuess = c.common.recallOffer(seen, c.spec, c.key, c.visibleSights(w))
 	state := c.snapshot.Load().status.State
 	switch {
 	case c.startsLazily() && (state == Configured || state == Waiting):
@@ -149,7 +149,7 @@ func (c *childInstance) publishRecalled(w wantedState) {
 // startsLazily reports whether the child is started by a call only. A child of which nothing is
 // known, or what it offers these clients is a guess, is so only where StartCalled says so.
 func (c *childInstance) startsLazily() bool {
-	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.history.guess
+	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.history.offerIsGuess
 }
 
 // takeOffer takes in what the child offers. The former offer stays if the two are
@@ -158,23 +158,23 @@ func (c *childInstance) startsLazily() bool {
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
 func (c *childInstance) takeOffer(o *offers.RawOffer) {
-	c.history.greeted, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
+	c.history.greeted, c.history.spoke, c.history.lives, c.history.offerIsGuess = true, eraOf(o), o.Lives, false
 	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
-	if c.history.offered == c.history.seen || c.history.seen == "" {
+	if c.history.offered == c.history.sightsDigest || c.history.sightsDigest == "" {
 		o = o.Filled(c.offer) // else what it offered is of other roots
 	}
 	c.reportRedefined(o)
 	c.manner = o.Manner()
 	if c.currentWanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
-		c.history.seen = "" // it is told about other roots, and its list may be of either
+		c.history.sightsDigest = "" // it is told about other roots, and its list may be of either
 	}
-	c.history.offered = c.history.seen
+	c.history.offered = c.history.sightsDigest
 	if !o.IsWhole() || c.history.diedOf == spec.EraLegacy {
 		c.offer = o
 		return
 	}
 	c.manner = c.common.memory.Agree(mannerOf(c.spec), mannerDigest(c.history.digest), c.manner)
-	if agreed := c.common.memory.Agree(c.spec.Name, c.history.seen, o); !c.offer.Equal(agreed) {
+	if agreed := c.common.memory.Agree(c.spec.Name, c.history.sightsDigest, o); !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}
 }

@@ -95,7 +95,7 @@ func (c *childInstance) backOff(err *run.UnavailableError, s *servedRun) {
 	c.history.next = time.Now().Add(delay)
 	c.updateWanted(func(w *wantedState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	why := err.Reason
-	if c.history.failures.IsOpen() && !login {
+	if c.history.failures.InCrashLoop() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
 	}
 	c.history.last = "failed before: " + err.Reason

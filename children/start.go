@@ -36,7 +36,7 @@ func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 		return false
 	})
 	c.history.digest = c.common.offerDigest(c.spec, c.key)
-	c.history.seen = c.common.narrowDigest(c.history.digest, c.spec, c.visibleSights(w))
+	c.history.sightsDigest = c.common.narrowDigest(c.history.digest, c.spec, c.visibleSights(w))
 	c.history.starts++
 	c.history.planned = w.Gen
 	c.setState(Starting, c.history.last)
@@ -79,13 +79,13 @@ func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
-		if !errors.Is(err, negotiation.ErrProbed) || c.history.doubted || c.accepting.Err() != nil {
+		if !errors.Is(err, negotiation.ErrProbed) || c.history.retriedEra || c.accepting.Err() != nil {
 			if !c.history.wasReady {
 				c.history.diedOf = spec.EraAuto // it exits in either era
 			}
 			return r, down
 		}
-		c.history.doubted, c.history.diedOf = true, c.firstEra()
+		c.history.retriedEra, c.history.diedOf = true, c.firstEra()
 		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }

@@ -278,7 +278,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 		c.raw("ping", `{}`)
 	}
 	h.sup.Apply(conf.Specs())
-	conf.PutInForce(old)
+	conf.MarkFollowed(old)
 	if got := c.raw("tools/call", toolCall("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)
 	}

@@ -20,7 +20,7 @@ func TestResultsAreOfTheEraOfTheClient(t *testing.T) {
 		c.handshake(declared)
 		kind := toolCall("kid__kind", `{"Type":"","Result":`+result+`}`)
 		want := `{"content":[],` + odd + `,"_meta":{"k":1.0}}`
-		for way, params := range map[string]string{"the fast path": kind, "the slow path": strings.Replace(kind, `"Type":""`, `"path":"`+dir+`"`, 1)} {
+		for way, params := range map[string]string{"the fast path": kind, "the waiting path": strings.Replace(kind, `"Type":""`, `"path":"`+dir+`"`, 1)} {
 			if got := c.raw("tools/call", params); got != want {
 				t.Errorf("%s: %s, want %s", way, got, want)
 			}

@@ -69,7 +69,7 @@ func (w *web) post(b *testing.B, frame string, header []string) []byte {
 	return raw
 }
 
-// BenchmarkHTTPModernRoots is what R8 costs: the same call with a path, by a
+// BenchmarkHTTPModernRoots is what roots for each call cost: the same call with a path, by a
 // client that gave its roots once after its handshake, by a modern one that
 // cannot give roots, and by one that gives them with each call, in a second
 // request.

@@ -96,7 +96,7 @@ func New(cfg Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf.PutInForce(nil)
+	conf.MarkFollowed(nil)
 	h.current.Set(conf)
 	h.turns.Set(conf.CallLimits())
 	h.callers.SetWanted(conf.ExchangesTokens())

@@ -35,7 +35,7 @@ func TestEverythingOnOfferIsListedAsItIs(t *testing.T) {
 	}
 }
 
-// TestWhateverCarriesAPathIsJudged: V7, each with a control that differs only
+// TestWhateverCarriesAPathIsJudged: each case has a control that differs only
 // in the target of the path.
 func TestWhateverCarriesAPathIsJudged(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()

@@ -79,7 +79,7 @@ const handshakeCapabilities = `{"logging":{},"prompts":{"listChanged":true},"res
 // modernCapabilities are what the hub declares in its answer to server/discover, before the extensions.
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
-// needsNoChild reports whether a request needs no child, so that none has to be started for it.
+// needsNoChild reports whether a request can be answered without a child, so that it waits for no start.
 func (handler *methodHandler) needsNoChild() bool {
 	switch handler.Kind {
 	case methods.Hub, methods.Task, methods.Question, methods.Notification:

@@ -48,7 +48,7 @@ func replace(t *testing.T, path, target string) {
 	}
 }
 
-// R13: a server that may write in one place puts a link instead of a root that
+// A server that may write in one place puts a link instead of a root that
 // lies there, and the client says that its roots have changed. Each case has its
 // control: the same link, if no one else may write around it, is followed.
 func TestRootIsNotFollowedOut(t *testing.T) {
@@ -170,7 +170,7 @@ func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 	}
 }
 
-// R13: a root that is a file opens that file alone, to the children that can do
+// A root that is a file opens that file alone, to the children that can do
 // with one.
 func TestFileRoot(t *testing.T) {
 	dir := rootstest.Tree(t, "p/", "notes/todo.md", "notes/other.md")

@@ -48,11 +48,11 @@ func wasGiven(result, member string) string {
 // rounds counts how often the child was sent a request that may ask.
 func (c *testClient) rounds(child string) int { return len(c.noticed(child, "round")) }
 
-// both runs a test over children in this process, where calls take the slow path,
+// both runs a test over children in this process, where calls take the waiting path,
 // and over processes, where they go the short one.
 func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient)) {
 	child := played("kid", spec.ShareSession, script)
-	t.Run("slow path", func(t *testing.T) {
+	t.Run("waiting path", func(t *testing.T) {
 		play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 			test(t, h, func(dirs ...string) *testClient {
 				c, _ := enter(t, h, dirs...)

@@ -44,7 +44,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
 	h.sup.Apply(conf.Specs())
-	conf.PutInForce(old)
+	conf.MarkFollowed(old)
 	if err := s.assignedSession.AwaitServed(t.Context(), s.roots.RootsView(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// R6: an answer none of whose entries is one is malformed, and keeps what was
+// An answer none of whose entries is one is malformed, and keeps what was
 // known; one with a good entry, and an empty one, replace it.
 func TestMalformedAnswer(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// R15: what patterns of settings stand for. base is a folder whose own name has
+// What patterns of settings stand for. base is a folder whose own name has
 // special characters, which are no part of a pattern.
 func TestPatterns(t *testing.T) {
 	t.Parallel()

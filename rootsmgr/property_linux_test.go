@@ -47,7 +47,7 @@ type rootsTree struct {
 	snap  *Snapshot
 }
 
-// nested holds the choice of roots against R13, as plainly as it can be said: no
+// nested holds the choice of roots of nested folders, as plainly as it can be said: no
 // root is one that a link inside another directory of the list leads out of, and
 // nothing else is left out for that.
 func (k *rootsTree) nested(rt *rapid.T) (skipped int64) {

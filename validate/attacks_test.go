@@ -53,7 +53,7 @@ type attack struct {
 
 // attacks are denied whatever the tool is called; every one passes the naive check.
 var attacks = []attack{
-	// Where the path hides (threats 2.3).
+	// Where the path hides.
 	{"any key", `{"whatever":"/etc/passwd"}`},
 	{"a key that is a number", `{"1":"/etc/passwd"}`},
 	{"an empty key", `{"":"/etc/passwd"}`},
@@ -143,7 +143,7 @@ var attacks = []attack{
 	{"relative link under another key", `{"target":"link/secret.txt"}`},
 	{"dangling link under another key", `{"target":"./dangling"}`},
 
-	// Spelling (threats 2.2).
+	// Spelling.
 	{"file URI", `{"x":"file:///etc/passwd"}`},
 	{"FILE URI", `{"x":"FILE:///etc/passwd"}`},
 	{"one slash", `{"x":"file:/etc/passwd"}`},
@@ -240,7 +240,7 @@ var attacks = []attack{
 	{"look-alike sibling", `{"x":"{home}/projects/sibling.txt"}`},
 	{"missing look-alike sibling", `{"path":"{home}/project-x"}`},
 
-	// Parser differentials that are judged, not refused (threats 2.4).
+	// Parser differentials that are judged, not refused.
 	{"other case", `{"Path":"/etc/passwd"}`},
 	{"other case, relative", `{"PATH":"../outside/secret.txt"}`},
 	{"long s", `{"ſource":"../outside/secret.txt"}`},

@@ -152,7 +152,7 @@ func TestDeclaredInOtherCase(t *testing.T) {
 	}
 }
 
-// TestNoneLooksAtOptions: a declaration of "none" covers no value that begins with "-" and carries a path (V4).
+// TestNoneLooksAtOptions: a declaration of "none" covers no value that begins with "-" and carries a path.
 func TestNoneLooksAtOptions(t *testing.T) {
 	t.Parallel()
 	w := linked(t)

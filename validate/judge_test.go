@@ -202,7 +202,7 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// TestWithoutBoundary: the cases of R11.
+// TestWithoutBoundary: a client without roots has no boundary; what is judged then, and what is not.
 func TestWithoutBoundary(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

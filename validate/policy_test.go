@@ -147,7 +147,7 @@ func TestRuleRoles(t *testing.T) {
 	}
 }
 
-// TestRulesWithoutBoundary: R11. If a client has no roots and that passes, rules hold all the same, nothing is outside of
+// TestRulesWithoutBoundary: if a client has no roots and that passes, rules hold all the same, nothing is outside of
 // nothing, and a sandbox alone makes no boundary.
 func TestRulesWithoutBoundary(t *testing.T) {
 	t.Parallel()
@@ -190,7 +190,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 	}
 }
 
-// TestRulesOfRequests: V7. A request that is no call of a tool has its method for a name.
+// TestRulesOfRequests: a request that is no call of a tool has its method for a name.
 func TestRulesOfRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

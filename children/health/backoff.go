@@ -24,8 +24,8 @@ func (h *History) RecordFailure(ready time.Duration) {
 	h.Failures++
 }
 
-// IsOpen reports whether the child is in a crash loop.
-func (h History) IsOpen() bool { return h.Failures >= maxFailures }
+// InCrashLoop reports whether the child is in a crash loop.
+func (h History) InCrashLoop() bool { return h.Failures >= maxFailures }
 
 // Delay returns how long the next start must wait. jitter, in [0, 1), spreads
 // it over the upper half, so that children that failed together do not start

@@ -8,7 +8,7 @@ import (
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	var h History
-	if h.Delay(0.5) != 0 || h.IsOpen() {
+	if h.Delay(0.5) != 0 || h.InCrashLoop() {
 		t.Error("without a failure there is no delay")
 	}
 	last := time.Duration(0)
@@ -18,8 +18,8 @@ func TestBackoff(t *testing.T) {
 		if low < last/2 || high < low || high > maxDelay || low > maxDelay/2 {
 			t.Errorf("failure %d: %s to %s", n, low, high)
 		}
-		if h.IsOpen() != (n >= maxFailures) {
-			t.Errorf("failure %d: open %t", n, h.IsOpen())
+		if h.InCrashLoop() != (n >= maxFailures) {
+			t.Errorf("failure %d: open %t", n, h.InCrashLoop())
 		}
 		last = low
 	}

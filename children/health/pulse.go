@@ -10,9 +10,9 @@ import (
 type Pace struct {
 	Every time.Duration // how often a child is looked at that leaves calls waiting
 	Quiet time.Duration // how long a call waits, and nothing is heard of the child, before it is asked
-	// It is shown as hung when it has not answered within least. But it may be busy
-	// with a call in such a way that it answers nothing else: so it is stopped when
-	// it has not answered within a quarter of the time of a call, between these.
+	// A child that was asked is shown as hung if it has not answered within Least. It may be busy with a call in such a way that it answers
+	// nothing else. So it is stopped only if it has not answered within a quarter of the time of a call, which is taken for Least if it is less
+	// and for Most if it is more.
 	Least, Most time.Duration
 }
 

@@ -61,9 +61,9 @@ func (g *group) noteDescendants() { g.descendants.noteBelow() }
 
 // askToEnd asks the group and those who left it to end.
 func (g *group) askToEnd() {
-	others := g.descendants.findOthers() // before the first of them ends
+	terminateOthers := g.descendants.findOthers() // before the first of them ends
 	g.signalGroup(unix.SIGTERM)
-	others()
+	terminateOthers()
 }
 
 // killAll ends them all: the descendants first, which are told by parents who still live.

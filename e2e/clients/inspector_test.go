@@ -151,7 +151,7 @@ func toolsByName(t testing.TB, list json.RawMessage, prefix string) map[string]a
 	return all
 }
 
-// wantRefused checks a raw tool result for V8's text.
+// wantRefused checks that a raw tool result has the text of a denial.
 func wantRefused(t *testing.T, name string, result json.RawMessage, quoted []string, roots ...string) {
 	t.Helper()
 	var r struct {

@@ -169,7 +169,7 @@ func TestABrokenFileKeepsTheFormerConfiguration(t *testing.T) {
 }
 
 // What hub.json is called and where it lies is protected under every name, whatever the roots are, and after a reload the new
-// names are (V10).
+// names are.
 func TestEveryNameOfTheFileIsProtected(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // A schema that cannot be read costs its tool the check by it and nothing else: the tool is listed and can be called, all that
-// its arguments say is judged, and list-tools says why (V2).
+// its arguments say is judged, and list-tools says why.
 func TestABadSchemaCostsItsCheckAlone(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

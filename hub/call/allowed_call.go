@@ -21,9 +21,10 @@ import (
 	"mcphub/validate/policy"
 )
 
-// An allowedCall is a request from the verdict that lets it through until it is over. It owns what the request holds: the lease of the
+// An allowedCall is a request that was let through, until it is over. It owns what the request holds: the lease of the
 // process that has it, the route of its progress, its entry among the requests under way, and its ticket of the record. The waiting
-// path (Call.sendAllowed) and the fast path (fastCall) both have one. They differ in who waits for the child, and in nothing else.
+// path (Call.sendAllowed) and the fast path (fastCall) both have one. They differ in who waits for the child, and in when the line of the record is
+// written: the waiting path has written the line before it makes the allowedCall.
 //
 // A child without a handshake may ask for more by its result. An allowedCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
 type allowedCall struct {
@@ -72,9 +73,9 @@ func (c *allowedCall) context(ctx context.Context) context.Context {
 	return inflight.NewContext(run.WithProgressToken(ctx, c.hubProgressToken), &c.inFlight)
 }
 
-// awaitAnswer sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
+// sendAndAwait sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
 // reports why the child does not get what it asks for.
-func (c *allowedCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
+func (c *allowedCall) sendAndAwait(ctx context.Context) (jsonrpc.Answer, error) {
 	if c.lease.IsModern() {
 		return rounds.Run(ctx, c, c.client(), c.target.requestMethod())
 	}

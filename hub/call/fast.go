@@ -94,8 +94,8 @@ func (pooled *pooledCall) freeCall() {
 	pooledCalls.Put(pooled)
 }
 
-// readRequest makes it a call of the request m, of a tool that was looked up.
-func (pooled *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+// initCall makes pooled a call of the request m, of a tool that was looked up.
+func (pooled *pooledCall) initCall(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
 	pooled.splicing = splicingOf(m, quoted, tool.OwnName)
 	pooled.sender, pooled.target, pooled.progressToken, pooled.spareAttempt = s, &pooled.tool, pooled.splicing.progressToken, &pooled.firstAttempt
 	pooled.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
@@ -122,7 +122,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 		return false
 	}
 	pooled := pooledCalls.Get().(*pooledCall)
-	pooled.readRequest(s, m, quoted, tool)
+	pooled.initCall(s, m, quoted, tool)
 	pooled.onFastPath = true
 	att, err := pooled.newAttempt(context.Background()) // no client is asked for anything on this path
 	pooled.onFastPath = false
@@ -166,7 +166,7 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 	case att.scan.NeedsJudge(): // it is judged again if the child asks for roots
 		return false
 	}
-	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // the slow path refuses these
+	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // the waiting path refuses these
 }
 
 // recordAndSend has a call recorded that was let through, and then sent.

@@ -18,9 +18,10 @@ import (
 )
 
 // In this file a request of a client leaves the hub for its child. It is sent by a lease, whose methods (children/lease.go) lead
-// to the connection of the process that runs now. Each request but the ones of RelayAboutTask was judged and recorded before.
+// to the connection of the process that runs now. Each request but the ones of RelayAboutTask was judged before, and
+// recorded if there is a record.
 //
-//   - allowedCall.awaitAnswer: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
+//   - allowedCall.sendAndAwait: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
 //     because the pipe was full. It calls Lease.Call, or package rounds, which calls Lease.Call for each round.
 //   - fastCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
 //     has written the line of this call and of all that came with it (audit.GroupCommit). All these calls leave in one write (lines.Batch).
@@ -37,7 +38,7 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	allowed.enterInFlight(Requester{att.client, att}, c.progressToken)
 	defer allowed.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	answer, err := allowed.awaitAnswer(allowed.context(ctx))
+	answer, err := allowed.sendAndAwait(allowed.context(ctx))
 	if err == nil {
 		answer = allowed.settleAnswer(ctx, answer, allowed.recordAnswer(answer))
 		allowed.giveBack(nil)
@@ -84,7 +85,7 @@ func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
 	}
 	c.receiver.OnCancel(c)
 	if !c.startedAsync {
-		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.allowedCall.awaitAnswer(c.ctx) })
+		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.allowedCall.sendAndAwait(c.ctx) })
 	}
 	if !asksAgain {
 		pooled.freeCall()

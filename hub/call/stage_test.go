@@ -175,7 +175,7 @@ func newStage(t *testing.T, with staging) *stage {
 	manager.NoteHandshake(true, !with.silent)
 	s.run(s.instances.supervisor.Run)
 	s.run(manager.Run)
-	s.conf.PutInForce(nil)
+	s.conf.MarkFollowed(nil)
 	known := make(chan struct{})
 	close(known)
 	s.offering.Recall(t.Context(), known, func(*configuration.Configuration, *configuration.Child) *offers.RawOffer { return nil })
@@ -265,7 +265,7 @@ func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rul
 		}
 		s.offering.Adopt(conf, renewed)
 		s.instances.supervisor.Apply(conf.Specs())
-		conf.PutInForce(old)
+		conf.MarkFollowed(old)
 		s.instances.Start()
 	}
 }

@@ -51,7 +51,7 @@ func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte
 	if setArgumentErr == nil {
 		quoted = m.Param("name")
 	}
-	c.readRequest(s, m, quoted, tool)
+	c.initCall(s, m, quoted, tool)
 	c.tool.setArgumentErr = setArgumentErr
 	return c.JudgeAndSend(ctx)
 }

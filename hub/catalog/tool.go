@@ -101,8 +101,9 @@ func (b *Builder) makeTool(child *Child, offer *offers.RawOffer, raw []byte) (*T
 	return t, ""
 }
 
-// olderDef returns the definition for clients before 2026-07-28; nil if they cannot read it. v1 of the SDK compiles one of all schemas with one
-// identifier, so that a server could have the results of another one refused: the first child that has an identifier keeps it.
+// olderDef returns the definition for clients before 2026-07-28; nil if they cannot read it. Of several schemas with one
+// identifier v1 of the SDK compiles one alone, and judges all by it. A server could so have it refuse the results of another server. So the first
+// child whose schema has an identifier keeps it.
 func (t *Tool) olderDef(ids map[string]string) []byte {
 	def := t.Def
 	if t.older {

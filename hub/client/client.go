@@ -66,8 +66,8 @@ type Identity interface {
 
 // ClientRoots are how the roots of a client come to its request and its children.
 type ClientRoots interface {
-	// AwaitRoots waits for the roots that the request is judged by, and until the
-	// children have been given them.
+	// AwaitRoots waits for the roots that the request is judged by. It also waits until the children have been given them, unless each request
+	// brings its own roots: these are served when it is the turn of the request.
 	AwaitRoots(ctx context.Context, waitBudget *rootsmgr.WaitBudget) (rootsmgr.RootsView, error)
 	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
 	RootsStatus(ctx context.Context) (rootsmgr.RootsView, string, error)

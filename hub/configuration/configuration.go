@@ -134,16 +134,16 @@ func (s Settings) Wanted() func(child, tool string) bool {
 	}
 }
 
-// PutInForce remembers that the children are run by it from now on, and by old no more;
-// nil for none.
-func (c *Configuration) PutInForce(old *Configuration) {
+// MarkFollowed reports that the children are run by this Configuration from now on, and by old no more; nil for none. Current.Set has put it in
+// force before.
+func (c *Configuration) MarkFollowed(old *Configuration) {
 	close(c.followed)
 	if old != nil {
 		old.MarkReplaced()
 	}
 }
 
-// MarkReplaced reports that the children are run by it no more.
+// MarkReplaced reports that the children are run by this Configuration no more.
 func (c *Configuration) MarkReplaced() { close(c.replaced) }
 
 // Replaced returns a channel that is closed once the children are run by a newer one.

@@ -131,14 +131,14 @@ func (exchange *PostExchange) Reaches() bool { return exchange.events }
 // answer can have no stream.
 func (exchange *PostExchange) TryNotify(method string, params ...[]byte) bool {
 	if stream := exchange.ensureStream(); stream != nil {
-		return stream.Put(events.Message(nil, method, params), events.Note)
+		return stream.Put(events.Message(nil, method, params), events.MayDrop)
 	}
 	return exchange.session.TryNotify(method, params...)
 }
 
 // Notify works like TryNotify for a notification that must arrive.
 func (exchange *PostExchange) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if stream := exchange.ensureStream(); stream != nil && stream.Put(events.Message(nil, method, params), events.Question) {
+	if stream := exchange.ensureStream(); stream != nil && stream.Put(events.Message(nil, method, params), events.MustDeliver) {
 		return nil
 	}
 	return exchange.session.Notify(ctx, method, params...)
@@ -147,7 +147,7 @@ func (exchange *PostExchange) Notify(ctx context.Context, method string, params 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the stream is free.
 func (exchange *PostExchange) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if stream := exchange.ensureStream(); stream != nil {
-		return stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
+		return stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.MayDrop)
 	}
 	return exchange.session.TryNotifyLeavingRoom(method, params...)
 }

@@ -240,8 +240,8 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // isModern reports whether the headers of a request make it one of the era without
-// a handshake. A version that is not served is taken for a later one of that era,
-// but in a session: the one who has one has said initialize.
+// a handshake. A version that is not served is taken for a later one of that era.
+// In a session it is not: a client that has a session has sent initialize.
 func (f *Front) isModern(h http.Header, caller admission.Caller) bool {
 	if !headers.IsModern(h) {
 		return false

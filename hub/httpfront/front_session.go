@@ -261,12 +261,12 @@ func (session *FrontSession) noteUse() {
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
 func (session *FrontSession) TryNotify(method string, params ...[]byte) bool {
-	return session.standaloneStream.Put(events.Message(nil, method, params), events.Note)
+	return session.standaloneStream.Put(events.Message(nil, method, params), events.MayDrop)
 }
 
 // Notify works like TryNotify for a notification that must arrive.
 func (session *FrontSession) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !session.standaloneStream.Put(events.Message(nil, method, params), events.Question) {
+	if !session.standaloneStream.Put(events.Message(nil, method, params), events.MustDeliver) {
 		return session.deliveryError()
 	}
 	return nil
@@ -364,12 +364,12 @@ func (session *FrontSession) askOn(ctx context.Context, stream *events.Stream, m
 		defer session.mu.Unlock()
 		delete(session.openQuestions, id)
 	}()
-	if !stream.Put(events.Message([]byte(id), method, params), events.Question) {
+	if !stream.Put(events.Message([]byte(id), method, params), events.MustDeliver) {
 		return nil, session.deliveryError()
 	}
 	r, err := session.answerTo(ctx, answer)
 	if err != nil {
-		stream.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
+		stream.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.MustDeliver)
 	}
 	return r, err
 }

@@ -201,7 +201,7 @@ type ModernExchange struct {
 
 // Notify informs the client before the answer. After the answer it informs no one.
 func (exchange *ModernExchange) Notify(_ context.Context, method string, params ...[]byte) error {
-	if stream := exchange.base.ensureStream(); stream != nil && !stream.Put(events.Message(nil, method, params), events.Question) {
+	if stream := exchange.base.ensureStream(); stream != nil && !stream.Put(events.Message(nil, method, params), events.MustDeliver) {
 		return errNotReading
 	}
 	return nil
@@ -210,13 +210,13 @@ func (exchange *ModernExchange) Notify(_ context.Context, method string, params 
 // TryNotify works like Notify, but drops the notification if the stream has no room.
 func (exchange *ModernExchange) TryNotify(method string, params ...[]byte) bool {
 	stream := exchange.base.ensureStream()
-	return stream != nil && stream.Put(events.Message(nil, method, params), events.Note)
+	return stream != nil && stream.Put(events.Message(nil, method, params), events.MayDrop)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room is free.
 func (exchange *ModernExchange) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	stream := exchange.base.ensureStream()
-	return stream != nil && stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
+	return stream != nil && stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.MayDrop)
 }
 
 // CheckHeaders compares the headers of a call with its arguments, if the tool became

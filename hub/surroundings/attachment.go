@@ -162,7 +162,7 @@ func (a *Attachment) tryEnter() bool {
 	t.attachments = append(t.attachments, a)
 	if !known {
 		t.sup.SetSpecs(t.allSpecs(), c.seen)
-		conf.PutInForce(nil)
+		conf.MarkFollowed(nil)
 	}
 	return true
 }

@@ -56,7 +56,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 	replace(next)
 	t.sup.Apply(t.allSpecs(), seen...)
 	for _, now := range t.inForce() {
-		now.PutInForce(nil)
+		now.MarkFollowed(nil)
 	}
 	for _, was := range before {
 		was.MarkReplaced()

@@ -40,10 +40,10 @@ var steps = []struct {
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call fastCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
-		"hub/call allowedCall.awaitAnswer":    "",
+		"hub/call allowedCall.sendAndAwait":   "",
 		"hub/rounds dialogue.runRounds":       "each round with a child without a handshake, judged again",
 		"hub/call Call.sendNotification":      "a notification",
-		"hub/call fastCall.sendAsync":         "starts it and does not wait; if the pipe is full, allowedCall.awaitAnswer does",
+		"hub/call fastCall.sendAsync":         "starts it and does not wait; if the pipe is full, allowedCall.sendAndAwait does",
 		"hub/call Sender.RelayAboutTask":      "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.forwardTaskNews":         "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":               "ends a task that nobody wants",

@@ -12,7 +12,7 @@ import (
 )
 
 // What the fast path has sent leaves before anything that may take its time:
-// a request behind it that is served on the slow path, and never answered.
+// a request behind it that is served on the waiting path, and never answered.
 func TestBatchWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	toHop, in, err := os.Pipe()

@@ -12,7 +12,7 @@ import (
 // This file is the fast path of a small request: taken on the read loop of one Conn,
 // sent on by another without waiting, answered on the read loop of the other. No
 // goroutine is woken for it: besides the line of the record, a relayed request is
-// four system calls. Whatever would have to wait takes the slow path instead: a
+// four system calls. Whatever would have to wait takes the waiting path instead: a
 // goroutine of its own and Call.
 
 // FastFrame is the longest request, in bytes, that is offered the fast path: serving
@@ -27,7 +27,7 @@ type Responder struct {
 
 	entry *kept.Entry
 	interest
-	claimed bool // answered, or left to the slow path; guarded by mu
+	claimed bool // answered, or left to the waiting path; guarded by mu
 }
 
 // claimAnswer gives the caller the right to answer, once: first is false if another caller has it. cause is why the
@@ -98,7 +98,7 @@ func (r *Responder) freePlace() {
 	r.conn.busy.Done()
 }
 
-// offerFast offers a request to ConnOptions.Fast. false: it takes the slow path.
+// offerFast offers a request to ConnOptions.Fast. false: it takes the waiting path.
 func (c *Conn) offerFast(m *Message) bool {
 	if c.options.Fast == nil || len(m.Frame) > FastFrame {
 		return false

@@ -59,9 +59,9 @@ func New(id string, waiting *atomic.Int64) *Stream {
 type Weight int
 
 const (
-	Note        Weight = iota // dropped if there is no room
-	Question                  // fails if the client has not read for long
-	FinalAnswer               // always taken in: its number is the number of the requests
+	MayDrop     Weight = iota // dropped if there is no room
+	MustDeliver               // fails if the client has not read for long
+	FinalAnswer               // always taken in: there is one for each request, and requests are bounded
 )
 
 // hasRoom reports whether there is room for an event. The caller holds mu.
@@ -70,7 +70,7 @@ func (st *Stream) hasRoom(size int, w Weight) bool {
 	switch w {
 	case FinalAnswer:
 		return true
-	case Question:
+	case MustDeliver:
 		return waiting <= 2*MaxWaiting
 	}
 	if st.UnfollowedLimit > 0 && st.kick == nil && st.unsent+size > st.UnfollowedLimit {

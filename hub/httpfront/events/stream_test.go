@@ -82,7 +82,7 @@ func TestWhatThereIsRoomFor(t *testing.T) {
 		waits int // events of half of the room
 		want  [3]bool
 	}{{0, [3]bool{true, true, true}}, {2, [3]bool{false, true, true}}, {5, [3]bool{false, false, true}}} {
-		for w := Note; w <= FinalAnswer; w++ {
+		for w := MayDrop; w <= FinalAnswer; w++ {
 			var waiting atomic.Int64
 			st := New("7", &waiting)
 			for range c.waits {

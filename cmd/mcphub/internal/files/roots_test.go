@@ -145,7 +145,7 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 }
 
 // TestRootIsNotFollowedOut: what can write in one root puts a link instead of
-// another that lies in it (R13). The same link by itself is the control.
+// another that lies in it. The same link by itself is the control.
 func TestRootIsNotFollowedOut(t *testing.T) {
 	t.Parallel()
 	base := folder(t, map[string]string{"p/in/f": "in", "out/f": "out", "p/gen": "-> ../out", "p/near": "-> in", "alias": "-> p", "p/hop": "-> ../far", "far": "-> out"})
@@ -322,7 +322,7 @@ func TestRootsNotDeclared(t *testing.T) {
 	}
 }
 
-// TestSessionsShareNothing: two clients of one Server have their own roots (R14).
+// TestSessionsShareNothing: two clients of one Server have their own roots.
 func TestSessionsShareNothing(t *testing.T) {
 	t.Parallel()
 	one, two := folder(t, map[string]string{"f": "one"}), folder(t, map[string]string{"f": "two"})
