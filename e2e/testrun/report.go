@@ -224,8 +224,7 @@ func (r *report) missedLines() (lines string) {
 }
 
 // rerunArgs gives the arguments of go test that run the tests of such lines. Of a test that lacked something in some of its subtests these run
-// alone: the others have passed. So a test that judges its subtests together judges the ones that ran. The packages are in the reverse order of
-// their names: e2e/windows and e2e/operation wait longest, and others compute beside them.
+// alone: the others have passed. So a test that judges its subtests together judges the ones that ran.
 func rerunArgs(lines []string) []string {
 	tests, pkgs := map[string]bool{}, map[string]bool{}
 	for _, line := range lines {
@@ -236,9 +235,7 @@ func rerunArgs(lines []string) []string {
 		}
 		tests[strings.Join(levels, "/")], pkgs[pkg] = true, true
 	}
-	names := slices.Sorted(maps.Keys(pkgs))
-	slices.Reverse(names)
-	return append([]string{"-run=" + strings.Join(slices.Sorted(maps.Keys(tests)), "|")}, names...)
+	return append([]string{"-run=" + strings.Join(slices.Sorted(maps.Keys(tests)), "|")}, slices.Sorted(maps.Keys(pkgs))...)
 }
 
 func (r *report) printText(text string) { _, _ = io.WriteString(r.w, text) }

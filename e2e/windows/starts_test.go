@@ -190,10 +190,17 @@ func TestAServerThatIsKilledIsStartedAgain(t *testing.T) {
 	p.leaves()
 }
 
+// The hub is killed when both servers have a call: a process that the hub has made and not yet put into its job would stay, suspended.
 func TestAKilledHubLeavesNothing(t *testing.T) {
 	p := at(t, "dies", map[string]any{"hang": server("dies", `C:\tools\witness.exe`, "hang"), "spawn": server("dies", `C:\tools\witness.exe`, "spawn")})
 	c := p.serve()
 	p.call(c, "spawn")
+	if _, err := c.StartTool("hang__read", `{"path":"README.md"}`); err != nil {
+		t.Fatal(err)
+	}
+	if !bounds.Within(bounds.Patience, func() bool { return p.recorded(t, "dies") == 2 }) {
+		t.Fatal("the call does not reach the server that hangs")
+	}
 	p.kill(world.Process{PID: c.PID()})
 	p.leaves()
 	c.Close(bounds.Patience)
