@@ -15,7 +15,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// DefaultMaxChildren bounds how many children run at a time where SupervisorOptions do not.
+// DefaultMaxChildren bounds how many children run at a time if SupervisorOptions do not.
 const DefaultMaxChildren = limits.DefaultMaxChildren
 
 // SupervisorOptions shape a Supervisor. Specs and Version are needed, the rest has

@@ -140,14 +140,6 @@ func (h Host) changeReason(name string, places []string, by found) string {
 	return ""
 }
 
-// allHops returns some paths and the paths that their links lead to, as this plan has seen them.
-func (h Host) allHops(paths []string) (all []string) {
-	for _, path := range paths {
-		all = append(all, h.looks.Hops(path)...)
-	}
-	return all
-}
-
 // onlySystem reports that a path leads through folders of the system alone, in which no server writes.
 func onlySystem(hops []string) bool {
 	return !slices.ContainsFunc(hops, func(hop string) bool { return !underAny(hop, systemFolders) })

@@ -138,7 +138,7 @@ func (c *gitCopy) readFile(path string) (copied string) {
 	}
 	var now fileState // one that was replaced since another plan judged it is judged again
 	if fi, err := os.Lstat(w.real); err == nil {
-		now = fileState{fi.Size(), fi.ModTime()}
+		now = stateOf(fi)
 	}
 	judged := lookOnce(o.h, fmt.Sprintf("git %d %d", now.size, now.time.UnixNano()), w.real, judgeConfig)
 	secret := judged.secret
@@ -195,7 +195,7 @@ func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line
 	}
 	// Who could write the file could have the hub read any other one for a server.
 	w := h.wayOf(path)
-	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, h.looks.Hops(file), []string{w.endPlace(true)}); why != "" {
+	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, h.looks, []string{w.endPlace(true)}); why != "" {
 		c.closed = append(c.closed, why)
 		return line, false
 	}

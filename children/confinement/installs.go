@@ -180,7 +180,7 @@ func (h Host) installationPaths(p part) (paths []way, why string) {
 			paths = append(paths, w)
 		}
 	}
-	why, inside := h.memory.whyNotLed(p, h.allHops(p.by), places)
+	why, inside := h.memory.whyNotLed(p, h.looks, places)
 	if why == "" && !inside {
 		why = h.changeReason(p.name, places, p.foundAt())
 	}

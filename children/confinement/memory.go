@@ -95,6 +95,8 @@ type fileState struct {
 	time time.Time
 }
 
+func stateOf(fi fs.FileInfo) fileState { return fileState{fi.Size(), fi.ModTime()} }
+
 // A memoryLine is one of the file. The first of a path counts, and after it each that a
 // person has answered.
 type memoryLine struct {
@@ -223,12 +225,15 @@ func (m *memory) settledPlaces(name memoryLine, ask bool) (was []string, ok bool
 
 // whyNotLed returns why a part does not open places that something on the disk leads to, when its name is first used; "" if it
 // does. What a server of any hub could have written leads nowhere else, unless a person has accepted it. inside: it leads nowhere
-// else, and the name need not be remembered. seen are the paths on the way to what leads there, as the plan has seen them.
-func (m *memory) whyNotLed(p part, seen, places []string) (why string, inside bool) {
+// else, and the name need not be remembered. looks are what the plan has seen on the way to what leads there.
+func (m *memory) whyNotLed(p part, looks *sandbox.LstatCache, places []string) (why string, inside bool) {
 	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knowsName(p.name) {
 		return "", false
 	}
-	lead := consent.Lead{Name: p.name, By: p.by, Seen: seen, Dry: m.dry}
+	lead := consent.Lead{Name: p.name, By: p.by, Dry: m.dry}
+	for _, by := range p.by {
+		lead.Seen = append(lead.Seen, looks.Hops(by)...)
+	}
 	for _, place := range places {
 		lead.To = append(lead.To, trimMark(place))
 	}
@@ -413,7 +418,7 @@ func (m *memory) readIfChanged() error {
 		}
 		return nil
 	}
-	now := fileState{fi.Size(), fi.ModTime()}
+	now := stateOf(fi)
 	if now == m.read {
 		return nil
 	}
@@ -509,7 +514,7 @@ func (m *memory) appendLine(file string, line memoryLine) error {
 	if err != nil {
 		return err
 	}
-	before := fileState{fi.Size(), fi.ModTime()}
+	before := stateOf(fi)
 	size := int64(len(text)) // as a hub counts that reads the line
 	text = append(append([]byte{'\n'}, text...), '\n')
 	if _, err := f.Write(text); err != nil {
@@ -518,7 +523,7 @@ func (m *memory) appendLine(file string, line memoryLine) error {
 	m.takeLine(line)
 	m.sizes[line.Owner] += size
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
-		m.read = fileState{fi.Size(), fi.ModTime()} // no one else has written: what is known is what it says
+		m.read = stateOf(fi) // no one else has written: what is known is what it says
 	}
 	return nil
 }

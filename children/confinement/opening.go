@@ -134,7 +134,7 @@ func (o *opening) compareWithBoundary() {
 	}
 }
 
-// openCommon opens what every program needs, and where programs are found by their names. Programs that start together with the same
+// openCommon opens what every program needs, and the folders in which programs are found by their names. Programs that start together with the same
 // boundary and PATH open the same, so it is followed once for them; for each of them if something of it is closed, since an answer or the memory of
 // names of another entry may open it.
 func (o *opening) openCommon(env *program.Environment) {
@@ -155,8 +155,9 @@ func (o *opening) openCommon(env *program.Environment) {
 	for _, w := range o.h.boundary.Withheld {
 		text = append(append(text, 0), w...)
 	}
-	all := sandbox.FindOnce(o.h.looks, string(text), follow)
-	if len(all.closed) > 0 {
+	own := false // this plan has followed them
+	all := sandbox.FindOnce(o.h.looks, string(text), func() opening { own = true; return follow() })
+	if len(all.closed) > 0 && !own {
 		all = follow()
 	}
 	o.rules, o.watched, o.closed = append(o.rules, all.rules...), append(o.watched, all.watched...), append(o.closed, all.closed...)

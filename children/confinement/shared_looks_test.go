@@ -14,7 +14,7 @@ import (
 )
 
 // Plans of servers that start together share what one of them has seen. What a server has written leads nowhere that is closed to the first plan,
-// whatever the server does before the second plan looks: neither in the second plan, nor in those of later starts.
+// even if the server changes it before the second plan looks: neither in the second plan, nor in the plan of a later start.
 func TestWhatAServerTakesAwayBetweenTwoPlans(t *testing.T) {
 	node := func(home string) program.Program {
 		return confinedProgram("node", filepath.Join(home, "tools/app/index.js"))

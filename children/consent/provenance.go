@@ -54,7 +54,7 @@ const way = "way "
 type Lead struct {
 	Name string   // as a person reads it; the same for every hub
 	By   []string // the links and files
-	Seen []string // where By and the links on the way to it were found when they were followed
+	Seen []string // By, and the paths that its links led to when they were followed
 	To   []string // what they lead to: absolute, without links
 	Dry  bool     // no person is asked, and nothing is kept
 }

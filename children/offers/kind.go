@@ -30,7 +30,7 @@ type List struct {
 	Extension  bool   // Capability is the key of an extension
 
 	Changed string // the notification that there is a newer one
-	Flag    string // the member of the filter of subscriptions/listen that asks for it; "" where another ListKind has it
+	Flag    string // the member of the filter of subscriptions/listen that asks for it; "" if another ListKind has it
 }
 
 var lists = [Kinds]List{

@@ -35,7 +35,7 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	return r.instance.Request(context.WithValue(ctx, requesterKey{}, r.connection), m)
 }
 
-// requesterKey is where the ChildConnection of a child stands that asks.
+// requesterKey is the key of the ChildConnection of a child that asks.
 type requesterKey struct{}
 
 // Tell sends a notification to the child whose request ctx belongs to. ctx is the context

@@ -78,7 +78,7 @@ func TestStartsWithoutClone3(t *testing.T) {
 			}
 			for _, attributes := range []bool{false, true} {
 				if !attributes && s.file != "" {
-					continue // the first starter tells whether the attributes make a difference
+					continue // the first starter shows if the attributes make a difference
 				}
 				p := profileFor(t, root)
 				p.Attributes = attributes

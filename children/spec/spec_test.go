@@ -36,7 +36,7 @@ func TestEveryFieldCounts(t *testing.T) {
 func fieldCounts(t *testing.T, base Spec, field []int, name string) {
 	other := base
 	f := reflect.ValueOf(&other).Elem().FieldByIndex(field)
-	if name == "Supply" { // which is set where the child starts
+	if name == "Supply" { // which is set when the child starts
 		return
 	}
 	switch f.Kind() {
@@ -58,7 +58,7 @@ func fieldCounts(t *testing.T, base Spec, field []int, name string) {
 		} else {
 			f.SetBool(true) // Sandbox.Network.On
 		}
-	case reflect.Interface: // Login, which is set where the child starts
+	case reflect.Interface: // Login, which is set when the child starts
 		return
 	default:
 		t.Fatalf("field %s %v is of a kind that this test does not know: %s", name, field, f.Kind())

@@ -11,7 +11,7 @@ import (
 type Current struct {
 	now    atomic.Pointer[Configuration]         // nil of a Current For someone
 	common *Current                              // of a Current For someone: what a reload sets; else nil
-	who    atomic.Pointer[Audience]              // for whom, where common is not nil; it is not changed
+	who    atomic.Pointer[Audience]              // for whom, if common is not nil; it is not changed
 	last   atomic.Pointer[audienceConfiguration] // of a Current For someone, the last that it was asked for
 }
 

@@ -25,7 +25,7 @@ var hostile = []string{
 }
 
 // Each of them, and texts of several, stand in every place that a server, a client, a file or a hub fills, and no page has one
-// character of markup more for it. MCPHUB_LONG_CASES says how many texts of several.
+// character of markup more for it. MCPHUB_LONG_CASES is the number of texts of several.
 func TestForeignTextIsInert(t *testing.T) {
 	t.Parallel()
 	random := seeds.Rand(t)

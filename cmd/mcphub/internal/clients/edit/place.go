@@ -158,7 +158,7 @@ func editAt(data []byte, at ValuePath, splices func(body []byte, box items, styl
 }
 
 // walkTo goes from the top as far on the way to a ValuePath as there is one. rest is what is left
-// of the ValuePath in the box where it ends, one step at least.
+// of the ValuePath in the box in which it ends, one step at least.
 func walkTo(root hujson.Value, at ValuePath) (box items, rest ValuePath, err error) {
 	box, ok := itemsOf(root)
 	for rest = at; ok; rest = rest[1:] {
