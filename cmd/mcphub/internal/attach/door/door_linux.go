@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -69,12 +70,9 @@ func New(cfg Config) (*Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the secret of the shared hub: %w", err)
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	l, err := listen(path)
 	if err != nil {
 		return nil, fmt.Errorf("the socket of the shared hub: %w", err)
-	}
-	if err := errors.Join(os.Chmod(path, 0o600), nameSenders(l)); err != nil {
-		return nil, errors.Join(err, l.Close())
 	}
 	refused := cfg.Log.Sample(&zerolog.BurstSampler{Burst: maxRefused, Period: time.Minute})
 	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer, refused: refused, entering: map[*net.UnixConn]bool{}}, nil
@@ -337,16 +335,22 @@ func parentOf(pid int) (caller.Process, error) {
 	return processOf(p.Parent), nil
 }
 
-// nameSenders has the kernel say about each message who sent it. Connections inherit that before they
-// are accepted.
-func nameSenders(l *net.UnixListener) error {
-	raw, err := l.SyscallConn()
-	if err != nil {
-		return err
+// listen opens the socket at a path. The kernel says about each message who sent it: a connection inherits that when it is made, so the
+// socket must have it before it is bound.
+func listen(path string) (*net.UnixListener, error) {
+	nameSenders := func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+		return errors.Join(err, failed)
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
-	return errors.Join(err, failed)
+	l, err := (&net.ListenConfig{Control: nameSenders}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l.(*net.UnixListener), nil
 }
 
 // input reads what one process sends, and the descriptors with it.

@@ -9,7 +9,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -405,6 +407,42 @@ func TestAnAdapterThatSpeaksWhileTheHubEnds(t *testing.T) {
 	o.stop()
 	if got := o.hear(c); got != "<EOF>" {
 		t.Error(got)
+	}
+}
+
+// An adapter that connects as soon as the socket is there is known by its process, as one that comes later is.
+func TestAnAdapterThatConnectsAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 200 {
+		path := filepath.Join(dir, strconv.Itoa(i))
+		connected := make(chan error, 1)
+		go func() {
+			c, err := net.Dial("unix", path)
+			for errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
+				c, err = net.Dial("unix", path)
+			}
+			if err == nil {
+				_, err = c.Write([]byte("a\n"))
+				err = errors.Join(err, c.Close())
+			}
+			connected <- err
+		}()
+		l, err := listen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-connected; err != nil {
+			t.Fatal(err)
+		}
+		c, err := l.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := (&input{c: c, from: int32(os.Getpid())}).readLine(); line != "a" || err != nil {
+			t.Errorf("connection %d: %q %v", i, line, err)
+		}
+		_, _ = c.Close(), l.Close()
 	}
 }
 
