@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,15 +17,8 @@ import (
 // install puts the program under test at a path, as an upgrade does: under another name first, then over what was there.
 func install(t testing.TB, path string) {
 	t.Helper()
-	from, err := os.Open(world.Hub(t))
-	world.Must(t, err)
-	defer from.Close()
 	world.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	to, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
-	world.Must(t, err)
-	_, err = io.Copy(to, from)
-	world.Must(t, err)
-	world.Must(t, to.Close())
+	world.CopyProgram(t, world.Hub(t), path+".new")
 	world.Must(t, os.Rename(path+".new", path))
 }
 

@@ -138,14 +138,14 @@ func Assembled(t *testing.T, program []bpf.Instruction) []unix.SockFilter {
 
 // CopyProgram copies a program. Nothing forks meanwhile: a process that another test starts would keep the copy open for writing until
 // it runs its own program, and what is open for writing does not run.
-func CopyProgram(t *testing.T, from, to string) {
+func CopyProgram(t testing.TB, from, to string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	in, err := os.Open(from)
 	Must(t, err)
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // the other user runs it
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // another user may run it
 	Must(t, err)
 	_, err = io.Copy(out, in)
 	Must(t, err)
