@@ -61,8 +61,8 @@ type neighbourhood struct {
 }
 
 // TestLocksOfNeighbouringVersions locks a version of a server of npm and compares the next one with that. Both are honest, so that few pairs
-// may ask about tools that were there. The newest pairs count, and they come from the registry. MCPHUB_LONG_CASES says how many pairs,
-// 100 at most.
+// may ask about tools that were there. The seed draws where in the history of a server its pairs begin. MCPHUB_LONG_CASES says how many
+// pairs, 100 at most.
 func TestLocksOfNeighbouringVersions(t *testing.T) {
 	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set: it downloads several versions of servers")
@@ -123,10 +123,10 @@ func newNeighbourhood(t *testing.T, s *listedServer) *neighbourhood {
 	return n
 }
 
-// compareAll compares the newest neighbours of a server, until there are enough pairs.
+// compareAll compares neighbours of a server, until there are enough pairs.
 func (n *neighbourhood) compareAll(isEnough func() bool, note func(changes []changed)) {
 	locked := ""
-	for _, pair := range n.newestNeighbours(isEnough) {
+	for _, pair := range n.drawNeighbours(isEnough) {
 		if isEnough() {
 			return
 		}
@@ -210,9 +210,9 @@ func areNeighbours(was, now string) bool {
 	return a[0] == b[0] && (a[1] == b[1] && b[2]-a[2] == 1 || b[1]-a[1] == 1 && b[2] == 0)
 }
 
-// newestNeighbours returns the newest pairs of versions that are neighbours and no previews, the oldest first. A registry that leaves
-// versions out has fewer of them.
-func (n *neighbourhood) newestNeighbours(isEnough func() bool) (pairs [][2]string) {
+// drawNeighbours returns pairs of versions that are neighbours and no previews, the oldest first: those that follow a drawn one. A registry
+// that leaves versions out has fewer of them.
+func (n *neighbourhood) drawNeighbours(isEnough func() bool) (pairs [][2]string) {
 	n.T.Helper()
 	if isEnough() {
 		return nil
@@ -231,7 +231,8 @@ func (n *neighbourhood) newestNeighbours(isEnough func() bool) (pairs [][2]strin
 			pairs = append(pairs, [2]string{all[i], all[i+1]})
 		}
 	}
-	return pairs[max(0, len(pairs)-pairsEach):]
+	first := seeds.Rand(n.T).IntN(max(0, len(pairs)-pairsEach) + 1)
+	return pairs[first:min(first+pairsEach, len(pairs))]
 }
 
 // install puts a version in the place of the former one. why reports why it is not there. What the former version needed stays if the new one
