@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/childtest"
+	"mcphub/hub/audit"
 	"mcphub/hub/telemetry"
-	"mcphub/internal/audit"
 )
 
 // What a call allocates is counted, for noise cannot touch it: a step of a hundredth each is seen by no measurement of time.

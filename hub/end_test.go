@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 	"mcphub/internal/principal"
 )
 

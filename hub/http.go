@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 
+	"mcphub/hub/audit"
 	"mcphub/hub/call"
 	"mcphub/hub/client"
 	"mcphub/hub/handshake"
@@ -16,7 +17,6 @@ import (
 	"mcphub/hub/seal"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/texts"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )

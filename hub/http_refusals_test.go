@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/telemetry"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
 )
 
 // logLines keeps what is logged.

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // refuseVariable has the test binary start itself with landlock_create_ruleset refused;

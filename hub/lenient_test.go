@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/childtest"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 	"mcphub/validate/declare"

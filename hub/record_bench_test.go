@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/childtest"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // BenchmarkRecord is what the record adds to a call: cpu-ns of hub and client,

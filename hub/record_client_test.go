@@ -3,7 +3,7 @@ package hub
 import (
 	"testing"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // TestDecisionsNameTheirClient: the line of a decision names the client that has said who it is, on the fast path, with a path and of a refusal, in both

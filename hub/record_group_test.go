@@ -19,8 +19,8 @@ import (
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/childtest"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // recordedWeb is a session over HTTP whose calls are recorded in a folder that a

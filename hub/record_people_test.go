@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"
 )

@@ -14,8 +14,8 @@ import (
 
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/childtest"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/redact"
 )
 

@@ -7,8 +7,8 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/principal"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/spec"
+	"mcphub/hub/audit"
 	"mcphub/hub/configuration"
 	"mcphub/hub/surroundings"
-	"mcphub/internal/audit"
 	"mcphub/internal/caller"
 	"mcphub/internal/kept"
 	"mcphub/internal/printable"

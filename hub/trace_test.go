@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"mcphub/e2e/childtest"
+	"mcphub/hub/audit"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/tracing"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 )
 

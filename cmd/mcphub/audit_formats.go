@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/printable"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // TestFormatsForCollectors: each form has what a decision tells, in the places in which its collectors look, and what a client chose cannot pass for

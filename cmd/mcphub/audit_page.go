@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // auditRow is one decision as show --json and export give it; its shape is

@@ -13,7 +13,7 @@ import (
 
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/setup"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit/trail"
 )
 
 // auditSource describes which folder is read.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 func auditShowCommand(from *auditSource) *cobra.Command {

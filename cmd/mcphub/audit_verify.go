@@ -9,7 +9,7 @@ import (
 
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )

@@ -20,8 +20,8 @@ import (
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/approval"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/caller"
 )
 

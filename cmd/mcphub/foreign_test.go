@@ -10,9 +10,9 @@ import (
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/e2e/seeds"
 	"mcphub/hub/approval"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/hub/status"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
 	"mcphub/internal/printable"
 )
 

@@ -21,9 +21,9 @@ import (
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )

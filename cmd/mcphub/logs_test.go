@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 func TestLogsOfOneServer(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )

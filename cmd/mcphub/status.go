@@ -19,8 +19,8 @@ import (
 	"mcphub/cmd/mcphub/internal/doctor"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/hub/audit/trail"
 	"mcphub/hub/status"
-	"mcphub/internal/audit/trail"
 	"mcphub/internal/printable"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/hub/audit/trail"
 	"mcphub/hub/status"
-	"mcphub/internal/audit/trail"
 	"mcphub/internal/printable"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // A page is shown at once and at each tick, below the one before it if there is no terminal, until it is interrupted.

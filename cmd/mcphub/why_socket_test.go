@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"mcphub/children/sandbox"
+	"mcphub/hub/audit"
 	"mcphub/hub/record"
-	"mcphub/internal/audit"
 )
 
 // TestASocketIsShownByItsVariable: what is recorded of a refused socket names its variable, and no command opens sockets by it.

@@ -14,8 +14,8 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 var marker = regexp.MustCompile(`call-\d+-\d+-`)

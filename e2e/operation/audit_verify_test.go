@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // verdict is what is expected of both verifiers.
@@ -143,7 +143,7 @@ func (a *arena) begin(dir string, lines int, o audit.Options) (id string, end fu
 	}
 }
 
-// sample is try for what internal/audit tries on its own verifier in every way: the short run tries one in five.
+// sample is try for what hub/audit tries on its own verifier in every way: the short run tries one in five.
 func (a *arena) sample(what string, files map[string][]byte, want verdict) {
 	a.t.Helper()
 	if a.drawn++; a.drawn%5 == 0 || world.Long {

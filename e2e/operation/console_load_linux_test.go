@@ -25,7 +25,7 @@ import (
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A consoleLoad is how much a console has to show.

@@ -13,8 +13,8 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/redact"
 )
 

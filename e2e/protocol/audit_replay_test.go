@@ -10,8 +10,8 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // replayed is what audit replay says about one call.

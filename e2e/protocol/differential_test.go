@@ -19,8 +19,8 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // baseline is the hub whose verdicts are to stay: the path of a binary.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // ID names the log that Write writes.

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/run"
+	"mcphub/hub/audit"
 	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -14,7 +15,6 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/rounds"
 	"mcphub/hub/tasks"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
+	"mcphub/hub/audit"
 	"mcphub/hub/client"
 	"mcphub/hub/record"
-	"mcphub/internal/audit"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"mcphub/hub/approval"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"

@@ -8,10 +8,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/audit"
 	"mcphub/hub/catalog"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 )

@@ -6,12 +6,12 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/hub/audit"
 	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/hub/rounds"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 	"mcphub/internal/methods"

@@ -8,9 +8,9 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
+	"mcphub/hub/audit"
 	"mcphub/hub/definition"
 	"mcphub/hub/fixed"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"

@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"mcphub/children/run"
+	"mcphub/hub/audit"
 	"mcphub/hub/catalog"
 	"mcphub/hub/fixed"
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
 	"mcphub/hub/turns"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate/schema"

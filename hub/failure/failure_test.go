@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"mcphub/children/run"
+	"mcphub/hub/audit"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate/schema"

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/tracing"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 func TestWhatBecameOfACall(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/sandbox"
+	"mcphub/hub/audit"
 	"mcphub/hub/modern"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/tracing"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 	"mcphub/internal/principal"

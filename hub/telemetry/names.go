@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/hub/exposition"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )

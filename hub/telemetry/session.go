@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/hub/exposition"
 	"mcphub/hub/tracing"
-	"mcphub/internal/audit"
 	"mcphub/internal/methods"
 )
 

@@ -3,8 +3,8 @@ package telemetry
 import (
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/hub/tracing"
-	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )

@@ -9,7 +9,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 	"mcphub/internal/methods"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // What a browser keeps in its files is the part of the secret by which one looks. With that nothing is answered, and what an answer needs

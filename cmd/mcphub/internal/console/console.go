@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/hub/status"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
 )
 
 const (

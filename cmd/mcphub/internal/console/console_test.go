@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/hub/status"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
 )
 
 const testHost = "127.0.0.1:4321"

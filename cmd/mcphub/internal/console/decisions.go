@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 const (

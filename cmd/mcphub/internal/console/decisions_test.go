@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mcphub/e2e/bounds"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // ended closes a log.

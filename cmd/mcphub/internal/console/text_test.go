@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/e2e/seeds"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 	"mcphub/internal/printable"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 func TestTraffic(t *testing.T) {

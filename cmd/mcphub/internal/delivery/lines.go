@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"mcphub/hub/audit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
 )
 
 // logReader reads the lines of one log, as it grows and is rotated.

@@ -12,7 +12,7 @@ import (
 
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/recordtest"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // answering is a collector that confirms what it has, and the only Link to itself.

@@ -17,8 +17,8 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/audit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
 	"mcphub/internal/worker"
 )
 

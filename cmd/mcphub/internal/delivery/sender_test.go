@@ -24,8 +24,8 @@ import (
 	"mcphub/e2e/recordtest"
 	"mcphub/e2e/seeds"
 	"mcphub/e2e/trusttest"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // collector takes messages, and closes a connection after some of them.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A Syslog is a collector that takes messages of RFC 5424.

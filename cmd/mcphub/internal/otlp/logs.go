@@ -27,8 +27,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"mcphub/cmd/mcphub/internal/delivery"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 const (

@@ -28,7 +28,7 @@ import (
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/recordtest"
 	"mcphub/e2e/trusttest"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A logReceiver takes log records. answer may answer a request in another way, and reports whether it has.

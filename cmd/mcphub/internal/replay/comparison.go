@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit/trail"
 	"mcphub/validate/policy"
 )
 

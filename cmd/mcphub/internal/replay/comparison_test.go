@@ -11,7 +11,7 @@ import (
 
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/seeds"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 	"mcphub/validate"
 	"mcphub/validate/policy"
 )

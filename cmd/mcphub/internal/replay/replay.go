@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/principal"
 	"mcphub/internal/redact"
 	"mcphub/validate"

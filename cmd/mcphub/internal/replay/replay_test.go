@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit/trail"
 	"mcphub/validate/access"
 	"mcphub/validate/policy"
 )

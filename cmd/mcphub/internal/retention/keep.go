@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // Bounds limit a record. The zero value keeps all.

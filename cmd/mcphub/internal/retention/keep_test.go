@@ -11,8 +11,8 @@ import (
 
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/recordtest"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

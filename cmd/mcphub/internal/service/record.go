@@ -10,7 +10,7 @@ import (
 	"mcphub/cmd/mcphub/internal/delivery"
 	"mcphub/cmd/mcphub/internal/retention"
 	"mcphub/hub"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // recordTo is where the lines of the record go besides the file.

@@ -12,7 +12,7 @@ import (
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/recordtest"
 	"mcphub/hub"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit/trail"
 )
 
 // TestAHubKeepsItsRecordWithinBounds: a hub that is told so removes old files, and a run of one call does not.

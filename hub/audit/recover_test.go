@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // Neither a log that is written to nor one that was spoilt keeps the logs behind it from being closed.

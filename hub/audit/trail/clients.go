@@ -1,7 +1,7 @@
 package trail
 
 import (
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // Clients are those whose sessions a record tells about, by the sessions' ids.

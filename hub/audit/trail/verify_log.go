@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A mark is what chain.jsonl says about a log.

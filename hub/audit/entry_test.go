@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 	"mcphub/internal/redact"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // Scan hands out the decisions that Read does, of all files of all logs, and none that

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // shortRun returns a process that records so many decisions and ends.

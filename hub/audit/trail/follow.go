@@ -12,8 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
 )
 
 // followEvery is how often a Follower looks for news.

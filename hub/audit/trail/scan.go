@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // scanBlock is how many bytes of lines a worker of Scan gets at a time.

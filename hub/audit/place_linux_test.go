@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 const envLimited = "MCPHUB_AUDIT_LIMITED"

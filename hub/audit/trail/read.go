@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // An Event is one line of a log with all its members; which of them it has

@@ -3,7 +3,7 @@ package trail
 import (
 	"slices"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A Decision is one decision with its outcome, or a line that belongs to none: a

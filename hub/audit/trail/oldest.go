@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
 )
 
 // A Chain is what chain.jsonl says, for the one who removes old files.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // fill gives every field of a record a value of its own, but for the ones of one that are none

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/redact"
 )
 

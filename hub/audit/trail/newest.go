@@ -13,8 +13,8 @@ import (
 	"sort"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/hub/audit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/audit"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // BenchmarkGroup is what one call costs of the ones that share a line and a write;

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	"mcphub/e2e/seeds"
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 	"mcphub/internal/redact"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // The file that a log was written to last is removed only if the log has ended at the line that was read. What goes is stated first, and the

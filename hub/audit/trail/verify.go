@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A Problem is a line that is not as it was written, or not if it was.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // A Filter picks decisions. The zero value picks all.

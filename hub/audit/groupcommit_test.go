@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // A groupHub is a GroupCommit whose file a test can fill up, or hold.

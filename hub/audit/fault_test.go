@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // TestEveryLineCounts changes, removes, swaps, doubles and inserts every line

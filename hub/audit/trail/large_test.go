@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mcphub/e2e/recordtest"
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // large writes a record of which each line is a second after the one before.

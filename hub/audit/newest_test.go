@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
-	"mcphub/internal/audit/trail"
+	"mcphub/hub/audit"
+	"mcphub/hub/audit/trail"
 )
 
 // fill writes logs of several files each: decisions of one call and of four, with their outcomes.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"mcphub/internal/audit"
+	"mcphub/hub/audit"
 )
 
 // checkedChain checks lines one after the other.
