@@ -23,7 +23,7 @@ import (
 // hub.json. Wine logs each file that a program opens, and the name of a share begins with \??\UNC\ there.
 func TestNoLookAtAForeignServer(t *testing.T) {
 	m := onWindows(t)
-	cases := seeds.Cases(t, 500)
+	cases := seeds.Cases(t, 200)
 	for _, part := range []struct {
 		name  string
 		cases int
