@@ -195,9 +195,9 @@ func (c *childInstance) baseMachine() launch.Machine { return c.common.machineOf
 // updateWanted changes what is wanted, and wakes the owner if that is news.
 func (c *childInstance) updateWanted(change func(w *wantedState) bool) {
 	c.mu.Lock()
-	news := change(&c.wanted)
+	isNews := change(&c.wanted)
 	c.mu.Unlock()
-	if news {
+	if isNews {
 		c.wakeOwner()
 	}
 }
@@ -606,20 +606,20 @@ func (c *childInstance) awaitStart() nextStep {
 		}
 		c.history.gen = w.Gen
 		c.publishRecalled(w)
-		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
+		lacksRoots := !w.Known && !w.assumed && c.spec.NeedsRoots()
 		c.history.asked = c.history.asked || w.callerWaits || w.shouldRun
-		ask := w.callerWaits || !c.startsLazily() && w.shouldRun || c.startsByItself()
+		isWanted := w.callerWaits || !c.startsLazily() && w.shouldRun || c.startsByItself()
 		wait := time.Until(c.history.next)
 		switch {
 		case c.accepting.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
-		case blocked && (ask || c.offer == nil && !c.startsLazily()):
+		case lacksRoots && (isWanted || c.offer == nil && !c.startsLazily()):
 			if c.snapshot.Load().status.State != Waiting {
 				c.setState(Waiting, "waits for the client's roots")
 			}
-		case ask && wait <= 0:
+		case isWanted && wait <= 0:
 			return toStart
-		case ask:
+		case isWanted:
 			c.pauseUntilWanted(wait)
 			continue
 		}

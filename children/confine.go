@@ -151,9 +151,9 @@ func (t *seenTexts) isFirst(text string) bool {
 }
 
 // newRules reports that the kernel is to hold a run differently from how it does. What
-// can be planned no more is not what runs. beyond: the run stays, although it may
+// can be planned no more is not what runs. staysNarrower: the run stays, although it may
 // open less than it should, because its entry says so.
-func (c *childInstance) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+func (c *childInstance) newRules(barred bool, running *confinement.Confinement, next launch.Launch, err error) (rulesChanged, staysNarrower bool) {
 	switch {
 	case barred:
 		return true, false
@@ -161,9 +161,9 @@ func (c *childInstance) newRules(barred bool, was *confinement.Confinement, next
 		return false, false
 	case err != nil:
 		return true, false
-	case was.Same(next.Sandbox):
+	case running.Same(next.Sandbox):
 		return false, false
-	case next.Sandbox.KeepRunning && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+	case next.Sandbox.KeepRunning && running.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(running.Profile):
 		return false, true
 	}
 	return true, false

@@ -28,9 +28,9 @@ func (s *Supervisor) JoinBy(k spec.Key, by *spec.Spec) (serial uint64) {
 		return 0
 	}
 	s.held[k]++
-	alone := c.unheld.Swap(false)
+	wasUnheld := c.unheld.Swap(false)
 	s.mu.Unlock()
-	if alone {
+	if wasUnheld {
 		c.wakeOwner() // it may be about to end
 	}
 	return c.serial
@@ -51,13 +51,13 @@ func (s *Supervisor) Leave(k spec.Key) {
 	}
 	delete(s.held, k)
 	c := s.children[k]
-	private := c != nil && c.spec.Share == spec.ShareSession
-	if c != nil && !private {
+	isPrivate := c != nil && c.spec.Share == spec.ShareSession
+	if c != nil && !isPrivate {
 		c.unheld.Store(true)
 	}
 	s.mu.Unlock()
 	switch {
-	case private:
+	case isPrivate:
 		s.dropInstances(k.Instance, func(c *childInstance) bool { return c.key == k })
 	case c != nil:
 		c.wakeOwner()
@@ -115,12 +115,12 @@ func (s *Supervisor) dropInstances(instance string, match func(*childInstance) b
 // them their last snapshot. The caller holds mu.
 func (s *Supervisor) takeBack(gone []*childInstance) (unstarted []*childInstance) {
 	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *childInstance) bool {
-		out := slices.Contains(gone, c)
-		if out {
+		isGone := slices.Contains(gone, c)
+		if isGone {
 			unstarted = append(unstarted, c)
 			s.unlistChild(c)
 		}
-		return out
+		return isGone
 	})
 	return unstarted
 }

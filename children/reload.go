@@ -20,14 +20,14 @@ func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	machine := s.common.machine.WithLookupCache() // most entries name the same paths
 	defer machine.HoldNames()()
 	for i := range specs {
-		one := &specs[i]
-		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
+		nextSpec := &specs[i]
+		if _, isRepeated := seen[nextSpec.Entry()]; isRepeated || nextSpec.URL != "" {
 			continue
 		}
-		prog := one.Program().ReadOnce(machine.Real)
-		seen[one.Entry()] = machine.ExecutedBy(prog)
-		if one.Sandbox.Confines() {
-			machine.WithClientEnv(one.Environ, one.Dir).RememberLinks(prog)
+		prog := nextSpec.Program().ReadOnce(machine.Real)
+		seen[nextSpec.Entry()] = machine.ExecutedBy(prog)
+		if nextSpec.Sandbox.Confines() {
+			machine.WithClientEnv(nextSpec.Environ, nextSpec.Dir).RememberLinks(prog)
 		}
 	}
 	return seen
@@ -105,22 +105,22 @@ func (s *Supervisor) SetSpecs(specs []spec.Spec, seen ...InspectedPaths) {
 func (s *Supervisor) setSpecsLocked(specs []spec.Spec, seen []InspectedPaths) {
 	s.specs = byEntry(specs)
 	looked := make(InspectedPaths, len(s.specs))
-	var all []confinement.ExecutedPaths
+	var executed []confinement.ExecutedPaths
 	for i := range specs { // in their order
-		of := specs[i].Entry()
-		if _, twice := looked[of]; twice {
+		entryKey := specs[i].Entry()
+		if _, isRepeated := looked[entryKey]; isRepeated {
 			continue
 		}
 		for _, l := range append([]InspectedPaths{s.looked}, seen...) {
-			if o, ok := l[of]; ok {
-				looked[of] = o
-				all = append(all, o)
+			if o, ok := l[entryKey]; ok {
+				looked[entryKey] = o
+				executed = append(executed, o)
 				break
 			}
 		}
 	}
 	s.looked = looked
-	s.common.machine.SetExecuted(all)
+	s.common.machine.SetExecuted(executed)
 }
 
 // forgetChild lets go of an instance that has ended.

@@ -43,25 +43,25 @@ func (c *common) plainDigest(s spec.Spec, k spec.Key) (digest string, ok bool) {
 // narrowDigest narrows a digest to what an instance can see: its roots, which name the directories of rules
 // and grants too, its working directory, and whether any boundary holds it. A server at a URL that
 // is served no roots is on another machine and sees none of that.
-func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
+func (c *common) narrowDigest(digest string, s spec.Spec, visible sights) string {
 	if digest == "" || s.SeesNoProject() {
 		return digest
 	}
 	d := sha256.New()
 	put := func(text string) { d.Write(append(binary.AppendUvarint(nil, uint64(len(text))), text...)) }
 	put(digest)
-	put(at.whose)
+	put(visible.whose)
 	if s.URL == "" {
-		put(c.machineOf(s).WorkingDir(s.Program(), at.roots))
-		put(at.boundary.WhyOpen)
-		for _, r := range at.boundary.Areas {
-			if !slices.ContainsFunc(at.roots, func(root guard.Root) bool { return root.Path == r.Path }) {
+		put(c.machineOf(s).WorkingDir(s.Program(), visible.roots))
+		put(visible.boundary.WhyOpen)
+		for _, r := range visible.boundary.Areas {
+			if !slices.ContainsFunc(visible.roots, func(root guard.Root) bool { return root.Path == r.Path }) {
 				put(r.Path)
 			}
 		}
 	}
 	put("roots")
-	for _, r := range at.roots {
+	for _, r := range visible.roots {
 		put(r.Path)
 	}
 	return hex.EncodeToString(d.Sum(nil))
@@ -72,7 +72,7 @@ func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 // principal without capabilities. That is a guess if they have capabilities: some servers offer more tools to a
 // client that can be asked. A child may offer each principal something else, so no one gets a guess from the list
 // of another. seen is the digest of the Spec with what can be seen.
-func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o *offers.RawOffer, guess bool) {
+func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, visible sights) (o *offers.RawOffer, isGuess bool) {
 	if o := c.memory.Recall(s.Name, seen); o != nil {
 		return o, false
 	}
@@ -80,7 +80,7 @@ func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o
 	if !ok {
 		return nil, false
 	}
-	o = c.memory.Recall(s.Name, c.narrowDigest(plain, s, at))
+	o = c.memory.Recall(s.Name, c.narrowDigest(plain, s, visible))
 	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.clientProfile(k).Capabilities))
 }
 
@@ -129,19 +129,19 @@ func (c *childInstance) publishRecalled(w wantedState) {
 		return
 	}
 	c.history.greeted, c.history.listed = false, false
-	had := c.offer
+	formerOffer := c.offer
 	c.history.offered = seen
 	c.offer, c.history.offerIsGuess = c.common.recallOffer(seen, c.spec, c.key, c.visibleSights(w))
 	state := c.snapshot.Load().status.State
 	switch {
 	case c.startsLazily() && (state == Configured || state == Waiting):
 		c.setState(Cold, "")
-	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.startsLazily():
+	case (state == Stopped || state == Cold) && formerOffer != nil && c.offer == nil && !c.startsLazily():
 		c.setState(Configured, "")
-	case c.offer != had:
+	case c.offer != formerOffer:
 		c.publishSnapshot(func(*instanceSnapshot) {})
 	}
-	if had != nil && c.offer == nil && !c.startsLazily() {
+	if formerOffer != nil && c.offer == nil && !c.startsLazily() {
 		c.noteShouldRun()
 	}
 }

@@ -238,20 +238,20 @@ func (s *servedRun) reviewWanted() (why string) {
 
 // rootsChange returns what other roots would change in how a run was started.
 func (c *childInstance) rootsChange(r *run.Run, w wantedState, m launch.Machine) servedroots.Change {
-	was := r.Launch
+	launched := r.Launch
 	next, err := c.planLaunch(w, m)
-	rules, beyond := c.newRules(w.boundary.Barred != "", was.Sandbox, next, err)
-	if beyond {
-		next.Sandbox = was.Sandbox
+	rulesChanged, staysNarrower := c.newRules(w.boundary.Barred != "", launched.Sandbox, next, err)
+	if staysNarrower {
+		next.Sandbox = launched.Sandbox
 	}
 	return servedroots.Change{
-		Rules:       rules,
-		SameLaunch:  err != nil || next.Same(was),
-		SamePlace:   err != nil || next.SamePlace(was),
-		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
+		Rules:       rulesChanged,
+		SameLaunch:  err != nil || next.Same(launched),
+		SamePlace:   err != nil || next.SamePlace(launched),
+		SameArgs:    err == nil && slices.Equal(next.Args, launched.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
-		Rewritten:   was.Rewrote || next.Rewrote,
-		CwdGone:     was.CwdRoot != "" && !slices.Contains(program.RootPaths(w.Roots), was.CwdRoot),
+		Rewritten:   launched.Rewrote || next.Rewrote,
+		CwdGone:     launched.CwdRoot != "" && !slices.Contains(program.RootPaths(w.Roots), launched.CwdRoot),
 		List:        c.spec.Roots != spec.RootsNone,
 		Modern:      r.IsModern(),
 	}

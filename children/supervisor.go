@@ -284,14 +284,14 @@ func (s *Supervisor) Drop(instance string) {
 // has replaced too, for as long as calls are under way in it.
 func (s *Supervisor) Status() []Status {
 	s.mu.Lock()
-	all := s.liveChildren()
+	instances := s.liveChildren()
 	s.mu.Unlock()
-	out := make([]Status, 0, len(all))
-	for _, c := range all {
+	out := make([]Status, 0, len(instances))
+	for _, c := range instances {
 		out = append(out, c.currentStatus())
 	}
-	for i, c := range all {
-		out[i].Apart = s.apartNames(c, all)
+	for i, c := range instances {
+		out[i].Apart = s.apartNames(c, instances)
 	}
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Variant, b.Variant))

@@ -185,16 +185,16 @@ func (s *Session) passNotification(ctx context.Context, k spec.Key, m *jsonrpc.M
 // own is told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
 	during := inflight.FromContext[call.Requester](ctx)
-	on, behalf, _ := s.sender.InFlight.Find(k, during)
-	to := behalf.Client
+	request, behalf, _ := s.sender.InFlight.Find(k, during)
+	requester := behalf.Client
 	switch {
 	case !s.handshaken.Load():
-		return to
-	case on != nil && (on == during || !run.CallKnown(ctx) && m.Method == methods.Message):
-		return to
+		return requester
+	case request != nil && (request == during || !run.CallKnown(ctx) && m.Method == methods.Message):
+		return requester
 	}
-	if to != nil && !s.mainMessenger.Connected() {
-		return to
+	if requester != nil && !s.mainMessenger.Connected() {
+		return requester
 	}
 	return s.mainClient
 }
@@ -215,12 +215,12 @@ func (h *Hub) passModernTaskStatus(k spec.Key, m *jsonrpc.Message) {
 func (h *Hub) passTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	own, _ := h.sessions.Owner(k)
 	for _, s := range h.sessions.SessionsOf(k) {
-		mine, known := s.tasks.HandleStatus(k, m)
+		isOwnTask, known := s.tasks.HandleStatus(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
 		if s.tasks.IsDenied(taskSession{s}, m) {
 			continue
 		}
-		if mine || !known && s == own && s.handshaken.Load() {
+		if isOwnTask || !known && s == own && s.handshaken.Load() {
 			s.mainMessenger.TryNotify(m.Method, m.Params)
 		}
 	}

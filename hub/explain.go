@@ -64,13 +64,13 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 // which was not started.
 func (s *Session) explainHidden(name string) *status.Explanation {
 	conf := s.currentConfiguration()
-	all := conf.Common()
-	owners := all.CatalogBuilder.Owners(name)
+	unfiltered := conf.Common()
+	owners := unfiltered.CatalogBuilder.Owners(name)
 	if conf.ToolsetView() == nil || len(owners) == 0 {
 		return nil
 	}
 	server := owners[0]
-	tool := strings.TrimPrefix(name, all.Child(server).Prefix)
+	tool := strings.TrimPrefix(name, unfiltered.Child(server).Prefix)
 	reasons := conf.ToolsetView().WhyHidden(server, tool)
 	if reasons == nil || s.Catalog().Tool(name) != nil { // the latter is of the hub itself, or of a server without a prefix
 		return nil

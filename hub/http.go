@@ -208,18 +208,18 @@ func (s httpSession) Notify(m *jsonrpc.Message) {
 }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.
-func (s *Session) serveAndWait(r client.RequestMessenger, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) serveAndWait(r client.RequestMessenger, cancellation *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	c := &struct {
 		handshake.Client
 		call.AwaitedAnswer
-	}{handshake.Client{RequestMessenger: r, Host: handshakeHost{s}}, call.AwaitedAnswer{Cancellation: end}}
+	}{handshake.Client{RequestMessenger: r, Host: handshakeHost{s}}, call.AwaitedAnswer{Cancellation: cancellation}}
 	s.markReady()
 	if !modern.DeclaresCapabilities(m) {
 		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.AwaitedAnswer, m); ok {
 			return answer
 		}
 	}
-	return s.ServeRequest(withClient(end.Context(), &c.Client), m)
+	return s.ServeRequest(withClient(cancellation.Context(), &c.Client), m)
 }
 
 // recordOrigin tells the record who has begun a session over HTTP, and from where.

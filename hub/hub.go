@@ -188,11 +188,11 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 func diffConfigurations(conf, old *configuration.Configuration) ReloadReport {
 	a := ReloadReport{Generation: conf.Number}
 	for _, name := range conf.ChildNames() {
-		was := old.Child(name)
+		oldChild := old.Child(name)
 		switch {
-		case was == nil:
+		case oldChild == nil:
 			a.Added = append(a.Added, name)
-		case was.Spec.Revision != conf.Child(name).Spec.Revision:
+		case oldChild.Spec.Revision != conf.Child(name).Spec.Revision:
 			a.Replaced = append(a.Replaced, name)
 		default:
 			a.Untouched = append(a.Untouched, name)

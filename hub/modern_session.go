@@ -35,7 +35,7 @@ func (s modernHost) RootsTimeout() time.Duration { return s.currentConfiguration
 func (s modernHost) FS() guard.FS                { return s.currentConfiguration().FS }
 func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots }
 
-func (modernHost) BeforeWait(ctx context.Context) { call.YieldTurn(ctx) }
+func (modernHost) BeforeWait(ctx context.Context) { call.YieldServerTurn(ctx) }
 
 func (s modernHost) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView) error {
 	if !s.assignedSession.HasServed(rootsView) {
@@ -173,16 +173,16 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 		return handler.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Notifier: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Notifier: out, Asks: handler.MayAsk}, func(c *modern.Client, cancellation *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if handler.MayAsk {
 			if level != 0 {
-				s.raiseModernLevel(end.Context(), level)
+				s.raiseModernLevel(cancellation.Context(), level)
 			}
-			if answer, ok := s.sender.TryCallToolAndWait(c, &call.AwaitedAnswer{Cancellation: end}, request); ok {
+			if answer, ok := s.sender.TryCallToolAndWait(c, &call.AwaitedAnswer{Cancellation: cancellation}, request); ok {
 				return answer
 			}
 		}
-		return handler.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), handler.modern)
+		return handler.serveAndRecord(s, withClient(cancellation.Context(), c), request, s.metrics.StartModernTiming(), handler.modern)
 	})
 }
 

@@ -146,7 +146,7 @@ func missingFrom(all, have []string) (out []string) {
 func (p *reloadPlanner) restartReason(name string) string {
 	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
 	for _, s := range p.sessions {
-		at, assigned := s.assignedSession.Assignments().Lookup(name)
+		assignment, assigned := s.assignedSession.Assignments().Lookup(name)
 		next := cmp.Or(p.nextFor[s.current.Common()], p.next) // of one that has just come it is not known
 		c := next.Child(name)
 		if !assigned || c == nil {
@@ -158,9 +158,9 @@ func (p *reloadPlanner) restartReason(name string) string {
 		}
 		roots := s.assignedSession.RootsFor(next, c, rootsView)
 		switch k := s.assignedSession.KeyFor(c, roots); {
-		case k.Variant != at.Key.Variant && s.attachment != nil:
+		case k.Variant != assignment.Key.Variant && s.attachment != nil:
 			return "it is another one in the surroundings of a client"
-		case k != at.Key:
+		case k != assignment.Key:
 			return "another process serves the other roots"
 		case same[k]:
 		case p.h.sup.WouldReplace(k, roots):

@@ -48,13 +48,13 @@ func (s subscribeSession) Lists() []subscribe.List {
 	return all
 }
 
-func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (s subscribeSession) AskInOrder(ctx context.Context, uri string, ask func(subscribe.ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
-		list, sure, refusal := s.subscribableSources(ctx, uri)
+		list, isComplete, refusal := s.subscribableSources(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		answer, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
+		answer, _, err := s.sender.AskInOrder(ctx, uri, list, isComplete, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
 			return ask(resourceSource{s.Session, from})
 		})
 		return answer, err
@@ -89,15 +89,15 @@ func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 
 // subscribableSources returns the children that may have a resource and tell about changes,
 // the likeliest first. If there are none the answer reports why.
-func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.ResourceSource, sure bool, refusal jsonrpc.Answer) {
-	list, sure, tells := s.sender.ResourceSources(ctx, uri)
+func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.ResourceSource, isComplete bool, refusal jsonrpc.Answer) {
+	list, isComplete, tells := s.sender.ResourceSources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, failure.NoResource(uri)
 	}
 	list = slices.DeleteFunc(list, func(from offering.ResourceSource) bool {
 		return !tells.IsSubscribable(from.Child) && !from.Conf.IsDenied(from.Child) // that is denied, and recorded
 	})
-	return list, sure, jsonrpc.RefuseMethod(texts.NoChanges)
+	return list, isComplete, jsonrpc.RefuseMethod(texts.NoChanges)
 }
 
 // A resourceSource is a resource of one child as package subscribe knows it.

@@ -65,10 +65,10 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 
 func (s taskSession) Children() []string { return s.currentConfiguration().ServedNames() }
 
-func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
-	at, ok := s.assignedSession.Assignments().Lookup(child)
-	owner, owned := s.hub.sessions.Owner(at.Key)
-	return at.Key, ok && owned && owner == s.Session, ok
+func (s taskSession) Serving(child string) (k spec.Key, isOwner, ok bool) {
+	assignment, ok := s.assignedSession.Assignments().Lookup(child)
+	owner, hasOwner := s.hub.sessions.Owner(assignment.Key)
+	return assignment.Key, ok && hasOwner && owner == s.Session, ok
 }
 
 // serveTask answers tasks/get, tasks/result and tasks/cancel.

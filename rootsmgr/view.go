@@ -273,14 +273,14 @@ func (v RootsView) whyKnown() string {
 
 // whyDenied returns why nothing is open to a client that shows a token, whatever roots.when says.
 func (v RootsView) whyDenied() string {
-	what, first := v.clientName()+" gives no roots", ""
+	cause, first := v.clientName()+" gives no roots", ""
 	switch v.Case {
 	case CaseEmpty:
-		what, first = v.clientName()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
+		cause, first = v.clientName()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
 	case CaseFailed:
-		what, first = v.whyFailed(), v.remedyText()+"or "
+		cause, first = v.whyFailed(), v.remedyText()+"or "
 	}
-	return what + " and its token names none, so no path is open to it (http.when.noRoots): " + first +
+	return cause + " and its token names none, so no path is open to it (http.when.noRoots): " + first +
 		"add its directories to http.tokens[].roots, or http.issuers[].roots, in hub.json."
 }
 

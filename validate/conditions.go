@@ -98,8 +98,8 @@ func (j *judge) startsOutside(base string) bool {
 	}
 	return j.strayDirs.Get(base, func() bool {
 		_, err := j.guard.Check(base)
-		_, out := errors.AsType[*guard.EscapeError](err)
-		return out
+		_, isOutside := errors.AsType[*guard.EscapeError](err)
+		return isOutside
 	})
 }
 
@@ -119,7 +119,7 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 			return false
 		}
 	} else if base, err := guard.Resolve(j.FS, m.base); err == nil {
-		if _, in := machine.Below(base.Path, place.Path); in && !((place.Exists || f.Makes) && j.startsOutside(m.base)) {
+		if _, isBelow := machine.Below(base.Path, place.Path); isBelow && !((place.Exists || f.Makes) && j.startsOutside(m.base)) {
 			return false
 		}
 	}

@@ -112,8 +112,8 @@ func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(
 	if pattern == "**" && !g.walkParts(dir, parts[1:], linked, yield) {
 		return false
 	}
-	dots := pattern[0] == '.'
-	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
+	startsWithDot := pattern[0] == '.'
+	if last := len(parts) == 1; startsWithDot && !(last && pattern == ".*") { // which lists what is above in some shells only
 		if ok, _ := path.Match(pattern, ".."); ok && !g.walkParts(g.Platform.Join(dir, ".."), parts[1:], true, yield) {
 			return false
 		}
@@ -123,16 +123,16 @@ func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(
 			if !shell.MatchesOnWindows(parts[0], e.Name()) {
 				continue
 			}
-		} else if e.Name()[0] == '.' && !dots {
+		} else if e.Name()[0] == '.' && !startsWithDot {
 			continue
 		} else if ok, _ := path.Match(pattern, e.Name()); !ok {
 			continue
 		}
-		link, at := g.Platform.IsLink(e.Type()), g.Platform.Join(dir, e.Name())
-		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.isGuarded(at) {
+		isLink, at := g.Platform.IsLink(e.Type()), g.Platform.Join(dir, e.Name())
+		if len(parts) > 1 && !isLink && !e.IsDir() || len(parts) == 1 && !isLink && !linked && !g.isGuarded(at) {
 			continue
 		}
-		if !g.walkParts(at, parts[1:], linked || link, yield) {
+		if !g.walkParts(at, parts[1:], linked || isLink, yield) {
 			return false
 		}
 	}

@@ -66,9 +66,9 @@ func (j *judge) baseDirectories() []string {
 	}
 	seen := map[string]bool{"": true}
 	list = slices.DeleteFunc(list, func(dir string) bool {
-		again := seen[dir]
+		isRepeated := seen[dir]
 		seen[dir] = true
-		return again
+		return isRepeated
 	})
 	if len(list) == 0 && j.container == nil && j.roots.Snapshot != nil {
 		list = j.roots.Snapshot.Paths()
@@ -148,8 +148,8 @@ func (j *judge) yieldMeanings(f *detect.Finding, yield func(meaning)) {
 	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.Variants(f.Value, f.Alts...)
-	if !all {
+	texts, allVariants := j.Variants(f.Value, f.Alts...)
+	if !allVariants {
 		yield(noPath(f.Value, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
@@ -446,15 +446,15 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		if j.work.Spent() {
 			return append(list, j.denyOverspent(f))
 		}
-		_, own := j.declaredBase(f)
-		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.Platform.IsAbs(f.Value)
-		at := -1
+		_, hasOwnBase := j.declaredBase(f)
+		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !hasOwnBase && !j.Platform.IsAbs(f.Value)
+		index := -1
 		if ok {
 			j.work.Spend(budget.JudgeSteps)
-			at, list = len(list), append(list, out)
+			index, list = len(list), append(list, out)
 		}
 		if isRelative {
-			relative = append(relative, relativeFinding{f, at})
+			relative = append(relative, relativeFinding{f, index})
 		}
 		if ok && !f.Conditional() {
 			j.noteOwnDirs(&out)
@@ -464,19 +464,19 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		return list
 	}
 	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
-	all := j.baseDirectories()
+	bases := j.baseDirectories()
 	j.secondPass = true
 	for round := range 3 {
 		j.baseDirs = nil
 		for _, dir := range append(j.ownDirs, j.hintedDirs...) {
-			if (!slices.Contains(all, dir) || j.isBeside(dir)) && !slices.Contains(j.baseDirs, dir) {
+			if (!slices.Contains(bases, dir) || j.isBeside(dir)) && !slices.Contains(j.baseDirs, dir) {
 				j.baseDirs = append(j.baseDirs, dir)
 			}
 		}
 		if len(j.baseDirs) == 0 || round > 0 && len(j.baseDirs) > maxHinted {
 			break
 		}
-		all, j.namedDirs = append(slices.Clip(all), j.baseDirs...), append(j.namedDirs, j.baseDirs...)
+		bases, j.namedDirs = append(slices.Clip(bases), j.baseDirs...), append(j.namedDirs, j.baseDirs...)
 		list = j.readAgain(findings, list, relative)
 	}
 	return list
@@ -499,20 +499,20 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, rela
 			continue
 		}
 		j.noteOwnDirs(&again)
-		at := relative[i].verdict
-		if at < 0 {
+		index := relative[i].verdict
+		if index < 0 {
 			again.onlyFromNamedDir = true
 			relative[i].verdict, list = len(list), append(list, again)
 			continue
 		}
-		list[at].onlyFromNamedDir = list[at].onlyFromNamedDir || list[at].Decision == policy.Allow && again.Decision != policy.Allow
-		list[at].joinReading(&again)
+		list[index].onlyFromNamedDir = list[index].onlyFromNamedDir || list[index].Decision == policy.Allow && again.Decision != policy.Allow
+		list[index].joinReading(&again)
 		for _, r := range again.Readings {
 			d := policy.Allow
 			if again.Decision == policy.Deny && r.Code == again.Code {
 				d = policy.Deny
 			}
-			j.addReading(&list[at], r, d)
+			j.addReading(&list[index], r, d)
 		}
 	}
 	return list

@@ -73,24 +73,24 @@ type knownEntries struct {
 
 // protectedEntries returns what the protected files were, at most a moment ago.
 func (j *judge) protectedEntries() ([]guard.Entry, bool) {
-	was := j.c.entries.Load()
-	if was == nil || time.Since(was.at) > entriesFor {
-		now := &knownEntries{at: time.Now(), ok: true}
+	known := j.c.entries.Load()
+	if known == nil || time.Since(known.at) > entriesFor {
+		reread := &knownEntries{at: time.Now(), ok: true}
 		for _, p := range j.c.protected {
 			place, err := guard.Resolve(j.FS, p.resolvedPath())
 			if err == nil && !place.Exists {
 				continue
 			}
-			now.all = append(now.all, place.Entry)
-			now.ok = now.ok && place.Entry.HardLinks > 0 // else it was walked
+			reread.all = append(reread.all, place.Entry)
+			reread.ok = reread.ok && place.Entry.HardLinks > 0 // else it was walked
 		}
 		if j.disk.Missed() {
 			return nil, false
 		}
-		was = now
-		j.c.entries.Store(now)
+		known = reread
+		j.c.entries.Store(reread)
 	}
-	return was.all, was.ok
+	return known.all, known.ok
 }
 
 // reachesBelow reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only

@@ -109,14 +109,14 @@ func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) 
 	if j.callCtx.Cwd != "" {
 		bases = []string{j.callCtx.Cwd}
 	}
-	some := false
+	hasVolume := false
 	for _, base := range bases {
 		if n := p.RootLen(p.FromSlash(base)); n > 0 {
-			some = true
+			hasVolume = true
 			yield(meaning{text: text, path: p.Join(p.Clean(base[:n]), strings.TrimLeft(text, `/\`))})
 		}
 	}
-	if !some {
+	if !hasVolume {
 		j.yieldRelative(f, text, yield)
 	}
 }
@@ -174,22 +174,22 @@ func (j *judge) yieldRelative(f *detect.Finding, text string, yield func(meaning
 // also yields what is in the directories of rules.
 func (j *judge) fromAbove(f *detect.Finding, bases []string, text string, yield func(meaning)) {
 	clean := path.Clean(chars.ToSlash(text))
-	for at := 0; at < len(clean); at++ {
-		name, after, _ := strings.Cut(clean[at:], "/")
+	for start := 0; start < len(clean); start++ {
+		name, after, _ := strings.Cut(clean[start:], "/")
 		if j.c.search.Guards(name) {
 			for _, list := range j.c.guardedDirectories(f.Typed) {
 				for _, place := range list {
 					if !j.work.Spend(budget.ReadSteps) {
 						return
 					}
-					inside := slices.ContainsFunc(bases, func(base string) bool { return j.Holds(base, place) })
-					if inside && strings.HasSuffix(j.Fold(chars.ToSlash(place)), j.Fold("/"+clean[:at+len(name)])) {
+					isInside := slices.ContainsFunc(bases, func(base string) bool { return j.Holds(base, place) })
+					if isInside && strings.HasSuffix(j.Fold(chars.ToSlash(place)), j.Fold("/"+clean[:start+len(name)])) {
 						j.yieldMounted(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
 					}
 				}
 			}
 		}
-		at += len(name)
+		start += len(name)
 	}
 }
 

@@ -163,12 +163,12 @@ func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 		rest = rest[1:]
 	}
 	to := root + rest
-	was, err := j.resolvePath(text)
+	given, err := j.resolvePath(text)
 	if err != nil {
 		return ""
 	}
-	is, err := j.resolvePath(to)
-	if err != nil || is.Readings.Physical != was.Readings.Physical || is.Readings.Cleaned != was.Readings.Cleaned {
+	replaced, err := j.resolvePath(to)
+	if err != nil || replaced.Readings.Physical != given.Readings.Physical || replaced.Readings.Cleaned != given.Readings.Cleaned {
 		return ""
 	}
 	return to
@@ -192,12 +192,12 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 		if end > 4*j.longestRoot {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.givenRoots[j.Fold(text[:end])]
+		resolved, ok := j.givenRoots[j.Fold(text[:end])]
 		switch {
-		case ok && at == "":
+		case ok && resolved == "":
 			return "", ""
 		case ok && root == "":
-			root, rest = at, text[end:]
+			root, rest = resolved, text[end:]
 		}
 	}
 	return root, rest

@@ -142,7 +142,7 @@ func (d *descendants) forgetLeader() { reaper.forgetProcess(d.leader) }
 // tableReader reads the process table for all who need it at the same time: many
 // children stop at once.
 type tableReader struct {
-	turn chan struct{} // held while the table is read
+	lock chan struct{} // held while the table is read
 
 	mu   sync.Mutex
 	next *tableRead // not started yet
@@ -154,7 +154,7 @@ type tableRead struct {
 	err   error
 }
 
-var processTable = &tableReader{turn: make(chan struct{}, 1)}
+var processTable = &tableReader{lock: make(chan struct{}, 1)}
 
 // readTable returns a table that was read after the call of read.
 func (l *tableReader) readTable() (*proctree.Table, error) {
@@ -170,12 +170,12 @@ func (l *tableReader) readTable() (*proctree.Table, error) {
 		<-k.done
 		return k.table, k.err
 	}
-	l.turn <- struct{}{}
+	l.lock <- struct{}{}
 	l.mu.Lock()
 	l.next = nil
 	l.mu.Unlock()
 	k.table, k.err = proctree.Read()
-	<-l.turn
+	<-l.lock
 	close(k.done)
 	return k.table, k.err
 }

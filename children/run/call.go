@@ -30,7 +30,7 @@ func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error
 // answered with is no error: it is in the Response.
 func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := max(0, r.spec.CallTimeout)
-	if _, endless := ctx.Value(noTimeoutKey{}).(bool); endless {
+	if _, hasNoTimeout := ctx.Value(noTimeoutKey{}).(bool); hasNoTimeout {
 		limit = 0
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -156,8 +156,8 @@ func (c *AsyncCall) SetClient(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {
-	_, can := r.connection.(asyncConnection)
-	return can
+	_, isAsync := r.connection.(asyncConnection)
+	return isAsync
 }
 
 // StartCall works like Call without waiting. It returns false if nothing was sent; handler is
@@ -171,8 +171,8 @@ func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.
 	if m != nil {
 		base = m.Base()
 	}
-	able, can := base.(asyncConnection)
-	if !can {
+	connection, isAsync := base.(asyncConnection)
+	if !isAsync {
 		return false
 	}
 	c.run, c.handler, c.method = r, handler, method
@@ -189,7 +189,7 @@ func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.
 		}
 		params = [][]byte{raw}
 	}
-	able.Prepare(&c.pending, (*startedCall)(c))
+	connection.Prepare(&c.pending, (*startedCall)(c))
 	r.Timers.Start(&c.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.pending.Start(b, method, params...) {
 		r.Timers.End(&c.waiting)

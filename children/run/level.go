@@ -19,22 +19,22 @@ const levelTime = 2 * time.Second
 type levelSetter struct {
 	wanted func() string // the level; "" for none
 	log    zerolog.Logger
-	turn   chan struct{} // holds a token while no one tells
+	lock   chan struct{} // holds a token while no one tells
 	told   string        // belongs to who has the token
 }
 
 // tellLevel sets the level if it differs from the one that the run was told last. It reads
-// the wanted level once it has its turn, so the last caller sets the newest level.
+// the wanted level once it has the lock, so the last caller sets the newest level.
 func (l *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
 	if !offers.DeclaresCapability(o.Capabilities, "logging") || o.IsModern() { // which is told with each request
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTime)
 	defer cancel()
-	if !l.takeTurn(ctx) {
+	if !l.takeLock(ctx) {
 		return
 	}
-	defer func() { l.turn <- struct{}{} }()
+	defer func() { l.lock <- struct{}{} }()
 	level := l.wanted()
 	if level == "" || level == l.told {
 		return
@@ -53,17 +53,17 @@ func (l *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, 
 
 // tellAgain works like tellLevel for a child that started a new session and forgot the level.
 func (l *levelSetter) tellAgain(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
-	if !l.takeTurn(ctx) {
+	if !l.takeLock(ctx) {
 		return
 	}
 	l.told = ""
-	l.turn <- struct{}{}
+	l.lock <- struct{}{}
 	l.tellLevel(ctx, conn, o)
 }
 
-func (l *levelSetter) takeTurn(ctx context.Context) bool {
+func (l *levelSetter) takeLock(ctx context.Context) bool {
 	select {
-	case <-l.turn:
+	case <-l.lock:
 		return true
 	case <-ctx.Done():
 		return false

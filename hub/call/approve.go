@@ -83,19 +83,19 @@ func (owner *approvalOwner) Asker(context.Context) approval.Asker {
 	named := *s.Current.InForce().Approval.From
 	may := named
 	may.Client = may.Client && caps.Can.Form
-	var all []approval.Asker
+	var askers []approval.Asker
 	if may.Client {
-		all = append(all, client.Asker{To: c})
+		askers = append(askers, client.Asker{To: c})
 	}
 	if may.Terminal || may.Console {
 		from := s.Asking
 		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
-		all = append(all, s.Terminal.Asker(from, may, s.Current.InForce().Approval.Quiet, s.Log))
+		askers = append(askers, s.Terminal.Asker(from, may, s.Current.InForce().Approval.Quiet, s.Log))
 	}
-	if len(all) == 0 {
+	if len(askers) == 0 {
 		return approval.Nobody{From: named}
 	}
-	return approval.AskAll(all...)
+	return approval.AskAll(askers...)
 }
 
 // AwaitServed waits until the session's children have been given the grants of a

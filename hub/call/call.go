@@ -145,9 +145,9 @@ func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	t.resetTarget()
 	c.approval = nil // one that a reload has overtaken was of other rules
 	var err error
-	defer func() { c.leaveTurn(ctx, err) }()
+	defer func() { c.keepOrEndServerTurn(ctx, err) }()
 	var att *attempt
-	att, err = c.judgeInTurn(ctx)
+	att, err = c.judgeUntilServerTurn(ctx)
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.failRequest(ctx, err), configuration.ErrSuperseded
@@ -178,21 +178,21 @@ func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	return c.sendAllowed(ctx, att, ticket)
 }
 
-// judgeInTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
+// judgeUntilServerTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
 // its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn. If judging it
-// again has to wait, it takes another turn afterwards: see turnKeeper.
-func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
+// again has to wait, it takes another turn afterwards: see serverTurnKeeper.
+func (c *Call) judgeUntilServerTurn(ctx context.Context) (*attempt, error) {
 	for {
 		att, err := c.prepareAttempt(ctx)
 		if err == nil && att.verdict.Decision == policy.Escalate {
-			c.endTurn()
-			turnKeeperOf(ctx).endTurn()
+			c.endServerTurn()
+			serverTurnKeeperOf(ctx).endServerTurn()
 			att, err = c.askApproval(ctx, att)
 		}
 		if err != nil || !att.isAllowed() || c.notification {
 			return att, err
 		}
-		waited, err := c.ensureTurn(ctx, att)
+		waited, err := c.ensureServerTurn(ctx, att)
 		if err != nil {
 			c.sender.Approvals.Done(att.approval)
 			return nil, err
@@ -200,7 +200,7 @@ func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 		if !waited {
 			return att, nil
 		}
-		c.keepTurn(ctx)
+		c.keepServerTurn(ctx)
 	}
 }
 

@@ -254,8 +254,8 @@ func (s *Sender) TryCallToolAndWait(from client.Client, awaited *AwaitedAnswer, 
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}
-	var made bool
-	if awaited.done, made = s.doneChannels.Get().(chan struct{}); !made {
+	var isPooled bool
+	if awaited.done, isPooled = s.doneChannels.Get().(chan struct{}); !isPooled {
 		awaited.done = make(chan struct{}, 1)
 	}
 	ok := s.TryCallTool(m, from, awaited, false)

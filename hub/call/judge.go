@@ -146,9 +146,9 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 
 // awaitRoots waits for the roots.
 func (att *attempt) awaitRoots(ctx context.Context) (err error) {
-	if keeper := turnKeeperOf(ctx); keeper.hasTurn() && !att.client.SendsRoots() {
+	if keeper := serverTurnKeeperOf(ctx); keeper.hasServerTurn() && !att.client.SendsRoots() {
 		if _, err := att.call.sender.rootsAtHand(att.client); err != nil {
-			keeper.yieldTurn()
+			keeper.yieldServerTurn()
 		}
 	}
 	att.roots, err = att.client.AwaitRoots(ctx, att.rootsWait)
@@ -243,7 +243,7 @@ func (att *attempt) judgeRequest(ctx context.Context) error {
 		return nil
 	}
 	forbidAgain := att.client.AllowHubQuestions()
-	turnKeeperOf(ctx).yieldTurn()
+	serverTurnKeeperOf(ctx).yieldServerTurn()
 	again, newer, err := att.refreshRoots(ctx)
 	forbidAgain()
 	if err != nil || !newer {

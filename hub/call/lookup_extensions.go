@@ -72,17 +72,17 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 // routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does. Only
 // children that have the extension are asked, in turn.
 func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
-	list, sure, _ := s.ResourceSources(ctx, uri)
+	list, isComplete, _ := s.ResourceSources(ctx, uri)
 	c := s.Offering.Catalog()
 	owners := c.Extensions().Owners(extension)
 	list = slices.DeleteFunc(list, func(from offering.ResourceSource) bool { return !slices.Contains(owners, from.Child) })
-	if len(owners) == 1 && len(list) == 0 && !sure { // it does not report that it has resources, as it should
+	if len(owners) == 1 && len(list) == 0 && !isComplete { // it does not report that it has resources, as it should
 		list = []offering.ResourceSource{{ResourceSource: catalog.ResourceSource{Child: owners[0], URI: uri}, Conf: c.Conf}}
 	}
 	if len(list) == 0 {
 		return jsonrpc.RefuseParams(texts.NoExtensionResource(extension, uri)), nil
 	}
-	answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
+	answer, from, err := s.AskInOrder(ctx, uri, list, isComplete, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
 		var edits []jsonrpc.Edit
 		if from.URI != uri {
 			edits = []jsonrpc.Edit{{Old: m.Param("uri"), With: jsonrpc.AppendString(nil, from.URI)}}

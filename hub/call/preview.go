@@ -54,7 +54,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 }
 
 // closedPaths returns what a call names and the kernel does not open to its child.
-func (att *attempt) closedPaths() (all []sandbox.Refusal) {
+func (att *attempt) closedPaths() (refusals []sandbox.Refusal) {
 	if att.lease.StderrHints() == nil {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (att *attempt) closedPaths() (all []sandbox.Refusal) {
 		access := configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute
 		if c, ok := att.lease.StderrHints().Closes(f.Target, access); ok {
 			c.At, c.Path = f.Pointer, f.Target
-			all = append(all, c)
+			refusals = append(refusals, c)
 		}
 	}
-	return all
+	return refusals
 }

@@ -122,7 +122,7 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
-	turnKeeperOf(ctx).yieldTurn()
+	serverTurnKeeperOf(ctx).yieldServerTurn()
 	lease, err := s.awaitLease(ctx, conf, child)
 	if err == nil {
 		return lease, nil
@@ -212,7 +212,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 	}
 	to := s.ClientOf(ctx)
 	to.YieldChild()
-	turnKeeperOf(ctx).endTurn()
+	serverTurnKeeperOf(ctx).endServerTurn()
 	defer client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })()
 	if byLink {
 		if address := offer.Link(ctx); address != "" {
@@ -229,7 +229,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 // awaitRetry waits until a server that has failed by err is tried again. It returns err if no caller waits for that.
 func (s *Sender) awaitRetry(ctx context.Context, notBefore time.Time, err error) error {
 	s.ClientOf(ctx).YieldChild()
-	turnKeeperOf(ctx).endTurn()
+	serverTurnKeeperOf(ctx).endServerTurn()
 	if worker.Sleep(ctx, time.Until(notBefore)); ctx.Err() != nil {
 		return err
 	}

@@ -41,11 +41,11 @@ func mayShorten(answer jsonrpc.Answer, max int) bool { return max > 0 && len(ans
 
 // shortenAnswer returns the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have,
 // by the configuration that the call was judged by; 0: any number.
-func (s *Sender) shortenAnswer(from client.Client, answer jsonrpc.Answer, max int, of func() *resultOrigin) jsonrpc.Answer {
+func (s *Sender) shortenAnswer(from client.Client, answer jsonrpc.Answer, max int, origin func() *resultOrigin) jsonrpc.Answer {
 	if !mayShorten(answer, max) {
 		return answer
 	}
-	o := of()
+	o := origin()
 	return s.Results.Cut(answer, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
@@ -57,15 +57,15 @@ func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, an
 	if !mayShorten(answer, max) {
 		return answer
 	}
-	of := func() *resultOrigin { return &resultOrigin{number: now.Number, child: child, tool: tool} }
+	origin := func() *resultOrigin { return &resultOrigin{number: now.Number, child: child, tool: tool} }
 	if method == methods.TaskResult {
-		return s.shortenAnswer(s.ClientOf(ctx), answer, max, of)
+		return s.shortenAnswer(s.ClientOf(ctx), answer, max, origin)
 	}
 	within := jsonrpc.Get(answer.Result, "result")
 	if !jsonrpc.IsObject(within) {
 		return answer // the task has not ended
 	}
-	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
+	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, origin)
 	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
 		return answer
 	}

@@ -51,12 +51,12 @@ func (p *idleSessions) forgetPrincipal(principal string) {
 
 // longestIdle returns the session that has been idle longest, of one principal or, with
 // all, of anybody; nil if there is none that came to rest before.
-func (p *idleSessions) longestIdle(principal string, all bool, before time.Time) *FrontSession {
+func (p *idleSessions) longestIdle(principal string, ofAnyone bool, before time.Time) *FrontSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found *FrontSession
 	for name, own := range p.byPrincipal {
-		if !all && name != principal || own.first == nil {
+		if !ofAnyone && name != principal || own.first == nil {
 			continue
 		}
 		if first := own.first.value; first.idleSince.Before(before) {

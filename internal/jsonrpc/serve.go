@@ -227,10 +227,10 @@ func (c *Conn) serveRequest(req *peerRequest) {
 	defer c.busy.Done()
 	defer req.cancel(nil)
 	var answer Answer
-	turn := false
+	hasSlot := false
 	select {
 	case c.servingSlots <- struct{}{}:
-		turn = true
+		hasSlot = true
 	case <-ctx.Done():
 	}
 	if c.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
@@ -245,7 +245,7 @@ func (c *Conn) serveRequest(req *peerRequest) {
 		c.replyTo(ctx, string(m.ID), answer, req.entry)
 	}
 	c.freePlace(len(m.Frame))
-	if turn {
+	if hasSlot {
 		<-c.servingSlots
 	}
 }
