@@ -66,9 +66,9 @@ func (h *Hub) tellListsChanged(k spec.Key, which offers.Lists) {
 	}
 }
 
-// clientOf returns whom an instance serves: of a session's own child that session's client, of a shared one no one
+// clientProfileOf returns whom an instance serves: of a session's own child that session's client, of a shared one no one
 // in particular.
-func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
+func (h *Hub) clientProfileOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (h *Hub) yieldInstance(k spec.Key) bool {
 	return ok && s.yieldSession != nil && s.yieldSession()
 }
 
-// levelOf returns the most verbose level that a session of an instance wants.
-func (h *Hub) levelOf(k spec.Key) string {
+// logLevelOf returns the most verbose level that a session of an instance wants.
+func (h *Hub) logLevelOf(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.heardLevel().String()
 	}
@@ -119,10 +119,10 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 	return nil
 }
 
-// noRoots returns why an instance is served no roots, for the answer to
+// noRootsReason returns why an instance is served no roots, for the answer to
 // its roots/list. One that several sessions share is told about none of
 // them.
-func (h *Hub) noRoots(k spec.Key) string {
+func (h *Hub) noRootsReason(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		rootsView := s.roots.RootsView()
 		if conf := s.current.InForce(); conf.Child(k.Child) != nil {
@@ -229,7 +229,7 @@ func (h *Hub) passTaskStatus(k spec.Key, m *jsonrpc.Message) {
 // recordRedefinitions logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
 func (h *Hub) recordRedefinitions(k spec.Key, tools []offers.Redefinition) {
-	conf, owner := h.nowOf(k).Common(), "" // whatever toolsets show
+	conf, owner := h.configurationOf(k).Common(), "" // whatever toolsets show
 	if s, ok := h.sessions.Owner(k); ok {
 		owner = s.id
 	}

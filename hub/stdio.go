@@ -30,7 +30,7 @@ func (h *Hub) ServeStdio(ctx context.Context, input io.ReadCloser, output io.Wri
 	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
 		return h.serveStdio(ctx, input, output, nil, &s)
 	}
-	a, err := h.Prepare(ctx, s)
+	a, err := h.PrepareAttachment(ctx, s)
 	if err != nil {
 		return errors.Join(err, closeBoth(input, output))
 	}
@@ -165,7 +165,7 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 	if answer.Result != nil {
 		s.AwaitRecalled(ctx)
 		conf, offers := s.offersAtGreeting(ctx)
-		answer.Result = s.withExtensions(s.withTasks(s.withInstructions(answer.Result, conf, offers), conf, offers), conf, offers)
+		answer.Result = s.addExtensions(s.removeUnservedTasks(s.addInstructions(answer.Result, conf, offers), conf, offers), conf, offers)
 		s.keeper.changeRecord(func(r *keptRecord) { r.Answer = answer.Result })
 	}
 	return answer
@@ -178,7 +178,7 @@ func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
-	answer := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
+	answer := encodeAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
 	if answer.Result != nil {
 		s.hub.welcomes.Store(version, answer.Result)
 	}

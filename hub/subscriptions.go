@@ -79,7 +79,7 @@ func (s subscribeSession) At(child, uri string) subscribe.ResourceSource {
 
 func (s subscribeSession) Denies(child string) bool {
 	conf := s.currentConfiguration()
-	return conf.Checker.Refuses(child, methods.Subscribe) || !conf.CatalogBuilder.ShowsOthers(child)
+	return conf.Checker.RefusesTool(child, methods.Subscribe) || !conf.CatalogBuilder.ShowsOthers(child)
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
@@ -106,15 +106,17 @@ type resourceSource struct {
 	from offering.ResourceSource
 }
 
-func (p resourceSource) Key() spec.Key { return p.s.assignedSession.Assignments().Key(p.from.Child) }
-func (p resourceSource) URI() string   { return p.from.URI }
+func (source resourceSource) Key() spec.Key {
+	return source.s.assignedSession.Assignments().Key(source.from.Child)
+}
+func (source resourceSource) URI() string { return source.from.URI }
 
-func (p resourceSource) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (source resourceSource) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	var leased func(*children.Lease) error
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	answer, err := p.s.sender.SendAboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	answer, err := source.s.sender.SendAboutResource(ctx, m, source.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}

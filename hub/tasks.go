@@ -56,7 +56,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 
 func (s taskSession) Denies(child, tool string) bool {
 	now := s.currentConfiguration()
-	return now.IsDenied(child) || tool != "" && (now.Checker.Refuses(child, tool) || !now.ToolsetView().ShowsTool(child, tool))
+	return now.IsDenied(child) || tool != "" && (now.Checker.RefusesTool(child, tool) || !now.ToolsetView().ShowsTool(child, tool))
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
@@ -84,9 +84,9 @@ func (s *Session) serveModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	return s.tasks.Serve(ctx, taskSession{s}, m, true)
 }
 
-// withTasks leaves the capability of tasks out of the result of initialize, if it is known of every server that it has none. A
+// removeUnservedTasks leaves the capability of tasks out of the result of initialize, if it is known of every server that it has none. A
 // client asks for capabilities once, so one that is not known yet may turn out to have some.
-func (s *Session) withTasks(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
+func (s *Session) removeUnservedTasks(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	if !jsonrpc.IsObject(caps) || mayHaveTasks(conf, offers) {
 		return result

@@ -99,7 +99,7 @@ func (s *Session) serveOwnTool(ctx context.Context, tool string, m *jsonrpc.Mess
 	if err != nil {
 		return jsonrpc.AnswerFailure(err.Error())
 	}
-	return jsonAnswer(res)
+	return encodeAnswer(res)
 }
 
 // notHere stands where a tool is served on the data plane and never arrives.

@@ -51,11 +51,11 @@ func (l *late) addPattern(raw string, g pattern.Pattern, base guard.RootCandidat
 	l.globs = append(l.globs, lateGlob{g, raw, base.Given, base.Path, skipped})
 }
 
-func (g *lateGlob) patternAbove(p platform.Platform, path string) (string, bool) {
-	if at, ok := g.MatchPrefix(p, g.given, path); ok {
+func (glob *lateGlob) patternAbove(p platform.Platform, path string) (string, bool) {
+	if at, ok := glob.MatchPrefix(p, glob.given, path); ok {
 		return at, true
 	}
-	return g.MatchPrefix(p, g.path, path)
+	return glob.MatchPrefix(p, glob.path, path)
 }
 
 // Appeared reports whether one of these absolute paths lies at or below a root

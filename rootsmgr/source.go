@@ -73,16 +73,16 @@ type Guess struct {
 
 // snapshot returns the Guess as the filesystem is now. A working directory that was reached by a link which a server could have made leads
 // to no project.
-func (g Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
-	if g.Refused != "" {
-		bp.skipped = append(bp.skipped, Skipped{Raw: g.WorkDir.URI, Reason: g.Refused})
+func (guess Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
+	if guess.Refused != "" {
+		bp.skipped = append(bp.skipped, Skipped{Raw: guess.WorkDir.URI, Reason: guess.Refused})
 		return bp.snapshot(fsys, generation, OriginGuess)
 	}
-	bp.entries = []RootEntry{g.WorkDir}
+	bp.entries = []RootEntry{guess.WorkDir}
 	if from := bp.snapshot(fsys, generation, OriginGuess); from.Len() == 0 {
 		return from
 	}
-	bp.entries = []RootEntry{g.Project}
+	bp.entries = []RootEntry{guess.Project}
 	return bp.snapshot(fsys, generation, OriginGuess)
 }
 

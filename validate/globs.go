@@ -21,10 +21,10 @@ import (
 
 const maxMatched = 1 << 12 // what one pattern may match
 
-// globWord yields what a glob word of a shell string matches now.
-func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
+// yieldGlobWord yields what a glob word of a shell string matches now.
+func (j *judge) yieldGlobWord(f *detect.Finding, yield func(meaning)) {
 	if f.Glob == "" {
-		yield(noPath(f.Value, CodeGlob, "too many alternatives in braces"))
+		yield(unresolvedMeaning(f.Value, CodeGlob, "too many alternatives in braces"))
 		return
 	}
 	for _, text := range append(j.Expand(f.Glob), f.Glob) {
@@ -36,7 +36,7 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 		}
 		if j.Windows {
 			for _, base := range append(slices.Clip(j.baseDirectories()), j.movedDirectories(f)...) {
-				whole := chars.ToSlash(j.below(base, text))
+				whole := chars.ToSlash(j.resolveBelow(base, text))
 				fixed := shell.FixedPrefix(whole)
 				j.yieldMatches(f, j.Platform.Clean(fixed), whole[len(fixed):], yield)
 			}
@@ -64,7 +64,7 @@ func (j *judge) yieldMatches(f *detect.Finding, base, pattern string, yield func
 	}
 	g := globber{judge: j, f: f}
 	if !g.walkParts(start, strings.Split(pattern, "/"), false, func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }) {
-		yield(noPath(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
+		yield(unresolvedMeaning(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
 	}
 }
 
@@ -141,7 +141,7 @@ func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(
 
 // isGuarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
 func (g *globber) isGuarded(p string) bool {
-	return g.rules.MatchesArea(g.f.Role, p) || g.c.isProtected(func(own string) bool {
+	return g.rules.MatchesArea(g.f.Role, p) || g.checker.isProtected(func(own string) bool {
 		return g.Holds(own, p) || g.f.Role == access.Delete && g.Holds(p, own)
 	})
 }

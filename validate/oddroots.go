@@ -126,8 +126,8 @@ func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	})
 }
 
-// atRoot splits a text, or one that stands for it, at the odd root that it begins with.
-func (j *judge) atRoot(f *detect.Finding, text string) (dir, rest string, ok bool) {
+// splitAtRoot splits a text, or one that stands for it, at the odd root that it begins with.
+func (j *judge) splitAtRoot(f *detect.Finding, text string) (dir, rest string, ok bool) {
 	if f.Form != detect.FormPath && f.Form != detect.FormURI || f.How == detect.HowShell || f.How == detect.HowLiteral {
 		return "", "", false
 	}
@@ -151,15 +151,15 @@ func (j *judge) atRoot(f *detect.Finding, text string) (dir, rest string, ok boo
 
 const slashOrQuote = `/\"'`
 
-// withinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
+// isWithinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
 // separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
 // the text. Nothing exists at the finding itself.
-func (j *judge) withinRootName(f *detect.Finding) bool {
+func (j *judge) isWithinRootName(f *detect.Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.roots.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
 	start := strings.LastIndex(f.Raw, f.Value)
-	if start <= 0 || j.firstRoot(f.Raw, start, slashOrQuote) == "" {
+	if start <= 0 || j.findFirstRoot(f.Raw, start, slashOrQuote) == "" {
 		return false
 	}
 	texts, isFree := j.Variants(f.Value, f.Alts...)
@@ -176,10 +176,10 @@ func (j *judge) withinRootName(f *detect.Finding) bool {
 	return isFree
 }
 
-// quotedRoot reports a piece of a quoted word of a shell string that is no path by itself: it is the beginning of a root with a
+// startsQuotedRoot reports a piece of a quoted word of a shell string that is no path by itself: it is the beginning of a root with a
 // blank or another sign in its name ("/home/me/My Project/x"). The whole root stands in quotes wherever the piece occurs, and
 // nothing exists at the piece.
-func (j *judge) quotedRoot(f *detect.Finding) bool {
+func (j *judge) startsQuotedRoot(f *detect.Finding) bool {
 	if f.How != detect.HowShell || f.Written || j.roots.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
@@ -189,7 +189,7 @@ func (j *judge) quotedRoot(f *detect.Finding) bool {
 			break
 		}
 		start += i
-		dir := j.firstRoot(f.Raw[start:], len(f.Value)+1, slashOrQuote)
+		dir := j.findFirstRoot(f.Raw[start:], len(f.Value)+1, slashOrQuote)
 		if dir == "" || start > 0 && f.Raw[start-1] != '"' && f.Raw[start-1] != '\'' {
 			return false
 		}
@@ -199,9 +199,9 @@ func (j *judge) quotedRoot(f *detect.Finding) bool {
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
-// firstRoot returns a root that a text begins with, and that is at least minLength bytes long, "" for none. Behind it stands nothing,
+// findFirstRoot returns a root that a text begins with, and that is at least minLength bytes long, "" for none. Behind it stands nothing,
 // or one of the signs.
-func (j *judge) firstRoot(text string, minLength int, signs string) (dir string) {
+func (j *judge) findFirstRoot(text string, minLength int, signs string) (dir string) {
 	for _, r := range j.roots.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
 			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= minLength && (rest == "" || strings.IndexByte(signs, rest[0]) >= 0) {
@@ -212,19 +212,19 @@ func (j *judge) firstRoot(text string, minLength int, signs string) (dir string)
 	return ""
 }
 
-// belowRoot yields what a text behind an odd root may mean.
-func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meaning)) {
+// yieldBelowRoot yields what a text behind an odd root may mean.
+func (j *judge) yieldBelowRoot(f *detect.Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
 		j.yieldMounted(meaning{text: dir, path: dir}, yield)
 		return
 	}
 	texts, allVariants := j.Variants(rest)
 	if !allVariants {
-		yield(noPath(dir+rest, CodeBudget, "it can be spelled in more ways than are looked at"))
+		yield(unresolvedMeaning(dir+rest, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
-			yield(noPath(dir+text, CodeNoBase, "a command substitution, which only a shell can resolve"))
+			yield(unresolvedMeaning(dir+text, CodeNoBase, "a command substitution, which only a shell can resolve"))
 			continue
 		}
 		if !chars.IsSlash(text[0]) {

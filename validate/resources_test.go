@@ -93,7 +93,7 @@ func TestResourcesByMode(t *testing.T) {
 	w := newWorld(t)
 	c := w.bound(false, "https://api.example.com/v1/")
 	for child, want := range map[string]policy.Decision{"child": policy.Deny, "far": policy.Deny, "none": policy.Deny, "off": policy.Allow} {
-		tool, err := c.Tool(child, "", []byte(uriTool))
+		tool, err := c.PrepareTool(child, "", []byte(uriTool))
 		w.must(err)
 		if _, v := w.call(c, tool, `{"url":"https://evil.example/"}`); v.Decision != want {
 			t.Errorf("%s: %v, want %v", child, v.Decision, want)

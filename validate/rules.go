@@ -59,7 +59,7 @@ func (j *judge) isBoundless() bool {
 
 // isCapped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
 func (j *judge) isCapped(p *guard.Place) bool {
-	if j.roots.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
+	if j.roots.Ceiling == nil || j.checker.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
 	lexical, physical, cleaned := j.roots.Ceiling.Inside(&p.Readings)
@@ -70,7 +70,7 @@ func (j *judge) isCapped(p *guard.Place) bool {
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
 func (j *judge) isBeside(base string) bool {
-	if base == "" || base == j.callCtx.Cwd || !j.c.policy.Serves(base, j.callCtx.Grants) || slices.Contains(j.namedDirs, base) {
+	if base == "" || base == j.callCtx.Cwd || !j.checker.policy.Serves(base, j.callCtx.Grants) || slices.Contains(j.namedDirs, base) {
 		return false
 	}
 	_, isInside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})

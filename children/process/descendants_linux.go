@@ -157,25 +157,25 @@ type tableRead struct {
 var processTable = &tableReader{lock: make(chan struct{}, 1)}
 
 // readTable returns a table that was read after the call of read.
-func (l *tableReader) readTable() (*proctree.Table, error) {
-	l.mu.Lock()
-	k := l.next
+func (reader *tableReader) readTable() (*proctree.Table, error) {
+	reader.mu.Lock()
+	k := reader.next
 	mine := k == nil
 	if mine {
 		k = &tableRead{done: make(chan struct{})}
-		l.next = k
+		reader.next = k
 	}
-	l.mu.Unlock()
+	reader.mu.Unlock()
 	if !mine {
 		<-k.done
 		return k.table, k.err
 	}
-	l.lock <- struct{}{}
-	l.mu.Lock()
-	l.next = nil
-	l.mu.Unlock()
+	reader.lock <- struct{}{}
+	reader.mu.Lock()
+	reader.next = nil
+	reader.mu.Unlock()
 	k.table, k.err = proctree.Read()
-	<-l.lock
+	<-reader.lock
 	close(k.done)
 	return k.table, k.err
 }

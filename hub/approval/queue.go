@@ -23,22 +23,22 @@ type Options struct {
 }
 
 // WithDefaults fills in what is not set.
-func (o Options) WithDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Minute
+func (options Options) WithDefaults() Options {
+	if options.Timeout <= 0 {
+		options.Timeout = 2 * time.Minute
 	}
-	if o.From == nil {
-		o.From = &Channels{Client: true}
+	if options.From == nil {
+		options.From = &Channels{Client: true}
 	}
-	return o
+	return options
 }
 
 // ClientOnly returns the same if no one but the client can be asked.
-func (o Options) ClientOnly() Options {
-	if o.From != nil {
-		o.From = &Channels{Client: o.From.Client}
+func (options Options) ClientOnly() Options {
+	if options.From != nil {
+		options.From = &Channels{Client: options.From.Client}
 	}
-	return o
+	return options
 }
 
 // Rules are the parts of the configuration in force that a [Queue] goes by.

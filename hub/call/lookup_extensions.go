@@ -116,17 +116,17 @@ func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configur
 			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
-	c := &Call{sender: s, target: t, progressToken: progressTokenOf(m), notification: m.IsNotification(), splicing: splicingOf(m, nil, "")}
-	c.buildParams = func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	call := &Call{sender: s, target: t, progressToken: progressTokenOf(m), notification: m.IsNotification(), splicing: splicingOf(m, nil, "")}
+	call.buildParams = func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
-		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), c.splicing.traceEdit(own))...)
+		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), call.splicing.traceEdit(own))...)
 	}
-	if c.notification {
-		c.progressToken, t.unaskable = nil, "nobody is asked about a notification"
+	if call.notification {
+		call.progressToken, t.unaskable = nil, "nobody is asked about a notification"
 	}
-	return c.JudgeAndSend(ctx)
+	return call.JudgeAndSend(ctx)
 }
 
 // namedBy finds the child that the thing belongs to which the params name, and the

@@ -18,7 +18,7 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	if err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
+	ctx = s.contextWithLogins(s.contextWithNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		prompt, refusal := s.findPrompt(ctx, name)
 		if prompt.Item == nil {
@@ -74,7 +74,7 @@ func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrp
 	if err := params.Check(m); err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	ctx = s.withNotice(ctx, progressTokenOf(m))
+	ctx = s.contextWithNotice(ctx, progressTokenOf(m))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
 }
 

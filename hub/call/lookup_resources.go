@@ -62,7 +62,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if results.IsResult(uri) {
 		return s.Results.Read(ctx, uri)
 	}
-	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
+	ctx = s.contextWithLogins(s.contextWithNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		list, isComplete, _ := s.ResourceSources(ctx, uri)
 		answer, from, err := s.AskInOrder(ctx, uri, list, isComplete, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
@@ -128,7 +128,7 @@ func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from
 		answer, err := s.sendRequest(ctx, m, quoted, from.URI, &requestTarget{
 			conf: conf, child: from.Child, method: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
-				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
+				return conf.Checker.ScanURI(from.Child, from.URI, validate.AddListedTemplate(templates, listed)...)
 			},
 		})
 		if from.Conf = s.Current.InForce(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.IsSuperseded(conf, from.Child) {

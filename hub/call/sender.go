@@ -140,8 +140,8 @@ func (s *Sender) awaitLease(ctx context.Context, conf *configuration.Configurati
 	return s.Instances.Acquire(ctx, conf, child)
 }
 
-// withNotice returns a context of one call whose waiting is told to the client.
-func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
+// contextWithNotice returns a context of one call whose waiting is told to the client.
+func (s *Sender) contextWithNotice(ctx context.Context, token []byte) context.Context {
 	request := client.RequestOf(ctx)
 	if token == nil || request.Notice != nil { // the values of one request must increase
 		return ctx
@@ -169,9 +169,9 @@ func (s *Sender) StderrOf(st children.Status) string {
 	return st.Stderr
 }
 
-// withLogins returns a context of one request that a login is offered for, if its client can show an address or, over HTTP, can be
+// contextWithLogins returns a context of one request that a login is offered for, if its client can show an address or, over HTTP, can be
 // given one.
-func (s *Sender) withLogins(ctx context.Context) context.Context {
+func (s *Sender) contextWithLogins(ctx context.Context) context.Context {
 	conf := s.Current.InForce()
 	if conf.StartLogin == nil || !s.Logins.AreEnabled() {
 		return ctx

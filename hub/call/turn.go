@@ -15,21 +15,21 @@ import (
 
 // ensureServerTurn takes the server turn of a call that is allowed, if it has none. If the turn had to be waited for, the lease of the attempt was given
 // back, as with an error.
-func (c *Call) ensureServerTurn(ctx context.Context, att *attempt) (waited bool, err error) {
-	queue := c.sender.Turns.QueueOf(att.child)
-	if queue == nil || c.serverTurn != nil {
+func (call *Call) ensureServerTurn(ctx context.Context, att *attempt) (waited bool, err error) {
+	queue := call.sender.Turns.QueueOf(att.child)
+	if queue == nil || call.serverTurn != nil {
 		return false, nil
 	}
-	name := c.limitedName()
-	if c.serverTurn = serverTurnKeeperOf(ctx).takeServerTurn(queue, name); c.serverTurn != nil {
+	name := call.limitedName()
+	if call.serverTurn = serverTurnKeeperOf(ctx).takeServerTurn(queue, name); call.serverTurn != nil {
 		return false, nil
 	}
-	serverTurn, waits, err := queue.TakeTurn(c.sender.serverTurnOwner(), name)
+	serverTurn, waits, err := queue.TakeTurn(call.sender.serverTurnOwner(), name)
 	if err != nil {
 		att.lease.Release()
 		return false, err
 	}
-	c.serverTurn = serverTurn
+	call.serverTurn = serverTurn
 	if !waits {
 		return false, nil
 	}
@@ -115,31 +115,31 @@ func (s *Sender) retryOnReload(ctx context.Context, request func(context.Context
 }
 
 // keepServerTurn has the server turn kept while the call is judged again.
-func (c *Call) keepServerTurn(ctx context.Context) {
-	if k := serverTurnKeeperOf(ctx); k != nil && c.serverTurn != nil {
+func (call *Call) keepServerTurn(ctx context.Context) {
+	if k := serverTurnKeeperOf(ctx); k != nil && call.serverTurn != nil {
 		k.endServerTurn()
-		k.serverTurn, c.serverTurn = c.serverTurn, nil
+		k.serverTurn, call.serverTurn = call.serverTurn, nil
 	}
 }
 
 // keepOrEndServerTurn keeps the server turn of a call that a reload has overtaken, and gives back the turn of any other.
-func (c *Call) keepOrEndServerTurn(ctx context.Context, err error) {
+func (call *Call) keepOrEndServerTurn(ctx context.Context, err error) {
 	if errors.Is(err, configuration.ErrSuperseded) {
-		c.keepServerTurn(ctx)
+		call.keepServerTurn(ctx)
 	}
-	c.endServerTurn()
+	call.endServerTurn()
 }
 
 // endServerTurn gives the server turn back.
-func (c *Call) endServerTurn() {
-	c.serverTurn.End()
-	c.serverTurn = nil
+func (call *Call) endServerTurn() {
+	call.serverTurn.End()
+	call.serverTurn = nil
 }
 
 // limitedName returns the name by which limits of hub.json are for a call: the tool's own name, or the method.
-func (c *Call) limitedName() string {
-	if t, ok := c.target.(*toolTarget); ok {
+func (call *Call) limitedName() string {
+	if t, ok := call.target.(*toolTarget); ok {
 		return t.tool.OwnName
 	}
-	return c.target.requestMethod()
+	return call.target.requestMethod()
 }
