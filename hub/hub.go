@@ -107,8 +107,35 @@ func New(cfg Config) (*Hub, error) {
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.SupervisorOptions{
-		Specs: conf.Specs(), Changed: changed, ListsChanged: h.tellListsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientProfileOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.logLevelOf, Roots: h.rootsQuery, NoRoots: h.noRootsReason, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.recordRedefinitions, Refused: h.recordKernelRefusal, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
+		Specs:         conf.Specs(),
+		Changed:       changed,
+		ListsChanged:  h.tellListsChanged,
+		Notification:  h.handleChildNotification,
+		Request:       h.handleChildRequest,
+		ClientProfile: h.clientProfileOf,
+		Principal:     h.principalOf,
+		Yield:         h.yieldInstance,
+		Level:         h.logLevelOf,
+		Roots:         h.rootsQuery,
+		NoRoots:       h.noRootsReason,
+		Log:           cfg.Log,
+		Version:       cfg.Version,
+		OnStderr:      cfg.OnStderrLine,
+		Record:        cfg.Record,
+		Redefined:     h.recordRedefinitions,
+		Refused:       h.recordKernelRefusal,
+		Launcher:      cfg.Launcher,
+		MaxStarting:   limits.Starting,
+		MaxChildren:   limits.Children,
+		MaxEach:       principalChildren(limits, limits.Children),
+		Environ:       cfg.Environ,
+		Home:          cfg.Home,
+		Dir:           cfg.Dir,
+		Cache:         cfg.Cache,
+		Secret:        cfg.Secret,
+		Login:         cfg.Login,
+		Writes:        cfg.RecordWritable,
+		Written:       cfg.Written,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
 	h.surroundings = surroundings.NewTable(&h.current, h.sup, h.ownTools)

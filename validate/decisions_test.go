@@ -969,7 +969,7 @@ func TestABudgetEndsInADenial(t *testing.T) {
 }
 
 // What stands for a home folder or for a working directory leads there, and what only the running shell knows leads nowhere.
-func TestTildes(t *testing.T) {
+func TestTildesNameHomeFolders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for text, want := range map[string]string{

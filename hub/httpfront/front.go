@@ -66,7 +66,16 @@ func New(hub Hub, options FrontOptions) (*Front, error) {
 	if options.Sessions <= 0 {
 		options.Sessions = 1000
 	}
-	f := &Front{hub: hub, fixed: options, log: options.Log, sessions: map[string]*FrontSession{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernSessions: map[string]*FrontSession{}, rejections: rejectionLog{count: options.Count, tell: options.Tell}}
+	f := &Front{
+		hub:            hub,
+		fixed:          options,
+		log:            options.Log,
+		sessions:       map[string]*FrontSession{},
+		owned:          map[string]int{},
+		shares:         map[string]*quota.Share{},
+		modernSessions: map[string]*FrontSession{},
+		rejections:     rejectionLog{count: options.Count, tell: options.Tell},
+	}
 	f.forwarded.prepare()
 	follow, err := f.Prepare(options)
 	if err != nil {
