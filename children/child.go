@@ -66,24 +66,24 @@ type common struct {
 }
 
 // withSurroundings returns a Spec with the surroundings that it has: of one that names none the hub's.
-func (c *common) withSurroundings(s spec.Spec) spec.Spec {
+func (shared *common) withSurroundings(s spec.Spec) spec.Spec {
 	if s.Environ == nil {
-		s.Environ, s.Dir = c.Environ, c.Dir
+		s.Environ, s.Dir = shared.Environ, shared.Dir
 	}
 	return s
 }
 
 // machineOf returns the machine in the surroundings of a Spec.
-func (c *common) machineOf(s spec.Spec) launch.Machine {
-	return c.machine.WithClientEnv(s.Environ, s.Dir)
+func (shared *common) machineOf(s spec.Spec) launch.Machine {
+	return shared.machine.WithClientEnv(s.Environ, s.Dir)
 }
 
 // clientProfile returns whom an instance serves.
-func (c *common) clientProfile(k spec.Key) link.ClientProfile {
-	if c.ClientProfile == nil {
+func (shared *common) clientProfile(k spec.Key) link.ClientProfile {
+	if shared.ClientProfile == nil {
 		return link.ClientProfile{}
 	}
-	return c.ClientProfile(k)
+	return shared.ClientProfile(k)
 }
 
 // childInstance is one instance. runLife runs on one goroutine at a time, which owns history and
@@ -178,81 +178,81 @@ type instanceSnapshot struct {
 }
 
 func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *childInstance {
-	c := &childInstance{key: k, serial: serial, spec: s, common: h, wantedChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
-	c.log = log.With().Str("child", k.Child).Logger()
+	child := &childInstance{key: k, serial: serial, spec: s, common: h, wantedChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
+	child.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
-		c.log = c.log.With().Str("instance", k.Instance).Logger()
+		child.log = child.log.With().Str("instance", k.Instance).Logger()
 	}
-	c.life, c.endNow = context.WithCancelCause(context.Background())
-	c.accepting, c.retire = context.WithCancelCause(c.life)
-	c.snapshot.Store(&instanceSnapshot{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
-	return c
+	child.life, child.endNow = context.WithCancelCause(context.Background())
+	child.accepting, child.retire = context.WithCancelCause(child.life)
+	child.snapshot.Store(&instanceSnapshot{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
+	return child
 }
 
 // baseMachine returns the machine in the surroundings of the child.
-func (c *childInstance) baseMachine() launch.Machine { return c.common.machineOf(c.spec) }
+func (child *childInstance) baseMachine() launch.Machine { return child.common.machineOf(child.spec) }
 
 // updateWanted changes what is wanted, and wakes the owner if that is news.
-func (c *childInstance) updateWanted(change func(w *wantedState) bool) {
-	c.mu.Lock()
-	news := change(&c.wanted)
-	c.mu.Unlock()
-	if news {
-		c.wakeOwner()
+func (child *childInstance) updateWanted(change func(w *wantedState) bool) {
+	child.mu.Lock()
+	isNews := change(&child.wanted)
+	child.mu.Unlock()
+	if isNews {
+		child.wakeOwner()
 	}
 }
 
 // wakeOwner has the owner look again at what is wanted, and whether its life goes on.
-func (c *childInstance) wakeOwner() {
-	worker.Signal(c.wantedChanged)
-	c.mu.Lock()
-	resting := c.resting
-	c.resting = false
-	c.mu.Unlock()
+func (child *childInstance) wakeOwner() {
+	worker.Signal(child.wantedChanged)
+	child.mu.Lock()
+	resting := child.resting
+	child.resting = false
+	child.mu.Unlock()
 	if resting {
-		c.common.resume(c)
+		child.common.resume(child)
 	}
 }
 
 // restIfIdle is called by the owner when nothing is due. true: its goroutine is to end,
 // and starts again when someone asks for something. false: someone has already.
-func (c *childInstance) restIfIdle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (child *childInstance) restIfIdle() bool {
+	child.mu.Lock()
+	defer child.mu.Unlock()
 	select {
-	case <-c.wantedChanged:
+	case <-child.wantedChanged:
 		return false
 	default:
 	}
-	c.resting, c.wanted.looks = c.accepting.Err() == nil, nil // it does not start with the others
-	return c.resting
+	child.resting, child.wanted.looks = child.accepting.Err() == nil, nil // it does not start with the others
+	return child.resting
 }
 
 // stopWith ends the instance, and with it its calls under way.
-func (c *childInstance) stopWith(why error) {
-	c.endNow(why)
-	c.wakeOwner()
+func (child *childInstance) stopWith(why error) {
+	child.endNow(why)
+	child.wakeOwner()
 }
 
 // retireWith lets the instance take no new call. It ends when its calls under way have ended.
-func (c *childInstance) retireWith(why error) {
-	c.retire(why)
-	c.wakeOwner()
+func (child *childInstance) retireWith(why error) {
+	child.retire(why)
+	child.wakeOwner()
 }
 
-func (c *childInstance) currentWanted() wantedState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wanted
+func (child *childInstance) currentWanted() wantedState {
+	child.mu.Lock()
+	defer child.mu.Unlock()
+	return child.wanted
 }
 
 // setRoots remembers new roots; the owner applies them.
-func (c *childInstance) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, shouldRun bool) {
+func (child *childInstance) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, shouldRun bool) {
 	roots = slices.Clone(roots)
-	c.updateWanted(func(w *wantedState) bool {
+	child.updateWanted(func(w *wantedState) bool {
 		news := shouldRun && !w.shouldRun
 		w.shouldRun = w.shouldRun || shouldRun
-		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
+		if !w.Known || !servedroots.Same(w.Roots, roots) || child.heldTo(w.boundary, b) {
 			w.Roots, w.boundary, w.whose, w.Known, news = roots, b, whose, true, true
 			w.Gen++
 		}
@@ -261,12 +261,12 @@ func (c *childInstance) setRoots(roots []guard.Root, b sandbox.Boundary, whose s
 }
 
 // assumeRoots remembers roots that are used until the first ones are known.
-func (c *childInstance) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
+func (child *childInstance) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
-	c.updateWanted(func(w *wantedState) bool {
+	child.updateWanted(func(w *wantedState) bool {
 		news := !w.shouldRun || !w.assumed
 		w.shouldRun, w.assumed = true, true
-		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
+		if !w.Known && (!servedroots.Same(w.Roots, roots) || child.heldTo(w.boundary, b)) {
 			w.Roots, w.boundary, w.whose, news = roots, b, whose, true
 			w.Gen++
 		}
@@ -275,27 +275,27 @@ func (c *childInstance) assumeRoots(roots []guard.Root, b sandbox.Boundary, whos
 }
 
 // heldTo reports whether another boundary makes a difference to the child.
-func (c *childInstance) heldTo(was, now sandbox.Boundary) bool {
-	return was.Barred != now.Barred || c.spec.Sandbox.Confines() && !was.Equal(now)
+func (child *childInstance) heldTo(was, now sandbox.Boundary) bool {
+	return was.Barred != now.Barred || child.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 // shareLooks has the next start look at the disk once with others, if it comes soon and no call waits for it.
-func (c *childInstance) shareLooks(looks *sandbox.LstatCache) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wanted.looks = looks
+func (child *childInstance) shareLooks(looks *sandbox.LstatCache) {
+	child.mu.Lock()
+	defer child.mu.Unlock()
+	child.wanted.looks = looks
 }
 
-func (c *childInstance) noteShouldRun() {
-	c.updateWanted(func(w *wantedState) bool {
+func (child *childInstance) noteShouldRun() {
+	child.updateWanted(func(w *wantedState) bool {
 		news := !w.shouldRun
 		w.shouldRun = true
 		return news
 	})
 }
 
-func (c *childInstance) noteCallerWaits() {
-	c.updateWanted(func(w *wantedState) bool {
+func (child *childInstance) noteCallerWaits() {
+	child.updateWanted(func(w *wantedState) bool {
 		news := !w.callerWaits
 		w.callerWaits = true
 		return news
@@ -308,9 +308,9 @@ const maxMoves = 3
 
 // acquireLease waits until the child is ready with the roots set last, as they are on the
 // disk.
-func (c *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
-	gen, retired := c.currentWanted().Gen, c.accepting.Done()
-	first := c.snapshot.Load()
+func (child *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
+	gen, retired := child.currentWanted().Gen, child.accepting.Done()
+	first := child.snapshot.Load()
 	var seen *run.Run // that was told about what has moved, and is what serves all the same
 	moves := 0
 	for v := first; ; {
@@ -319,33 +319,33 @@ func (c *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
 				return &Lease{run: v.run, snapshot: v}, nil
 			}
 			v.run.Leases.Leave()
-			seen, gen = v.run, c.awaitMove(v.gen)
+			seen, gen = v.run, child.awaitMove(v.gen)
 			moves++
 		}
 		if err := v.refusalReason(first); err != nil {
 			return nil, err
 		}
 		if v.run == nil {
-			c.noteCallerWaits()
+			child.noteCallerWaits()
 		}
 		select {
 		case <-v.changed:
-			v = c.snapshot.Load()
+			v = child.snapshot.Load()
 		case <-retired:
-			if cause := context.Cause(c.accepting); errors.Is(cause, ErrReplaced) {
-				return nil, &run.UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
+			if cause := context.Cause(child.accepting); errors.Is(cause, ErrReplaced) {
+				return nil, &run.UnavailableError{Child: child.key.Child, Reason: cause.Error(), Err: cause}
 			}
 			retired = nil // its last snapshot will report how it ended
 		case <-ctx.Done():
-			return nil, c.notYet(ctx)
+			return nil, child.notYet(ctx)
 		}
 	}
 }
 
 // awaitMove has the owner look again at what a run is held to that has these roots
 // applied. It returns the generation to wait for.
-func (c *childInstance) awaitMove(applied uint64) (gen uint64) {
-	c.updateWanted(func(w *wantedState) bool {
+func (child *childInstance) awaitMove(applied uint64) (gen uint64) {
+	child.updateWanted(func(w *wantedState) bool {
 		news := w.Gen == applied // else someone has told already
 		if news {
 			w.Gen++
@@ -375,8 +375,8 @@ func (v *instanceSnapshot) refusalReason(first *instanceSnapshot) error {
 }
 
 // notYet returns the error of a call whose context ended while it waited.
-func (c *childInstance) notYet(ctx context.Context) error {
-	v := c.snapshot.Load()
+func (child *childInstance) notYet(ctx context.Context) error {
+	v := child.snapshot.Load()
 	reason := "it is still " + v.status.State.String()
 	if v.status.State == Ready {
 		reason = "it has not yet applied the new roots"
@@ -384,10 +384,10 @@ func (c *childInstance) notYet(ctx context.Context) error {
 	if v.status.Err != "" {
 		reason += ": " + v.status.Err
 	}
-	return c.unavailableError(reason, c.stderrTail(v), context.Cause(ctx))
+	return child.unavailableError(reason, child.stderrTail(v), context.Cause(ctx))
 }
 
-func (c *childInstance) stderrTail(v *instanceSnapshot) string {
+func (child *childInstance) stderrTail(v *instanceSnapshot) string {
 	if v.run != nil {
 		return v.run.Facts().Stderr
 	}
@@ -395,30 +395,30 @@ func (c *childInstance) stderrTail(v *instanceSnapshot) string {
 }
 
 // handleStderr hands on a line of stderr.
-func (c *childInstance) handleStderr(pid int, line string) {
-	if c.common.OnStderr != nil {
-		c.common.OnStderr(c.key, pid, line)
+func (child *childInstance) handleStderr(pid int, line string) {
+	if child.common.OnStderr != nil {
+		child.common.OnStderr(child.key, pid, line)
 	}
 }
 
 // listenToStderr has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
-func (c *childInstance) listenToStderr(l *launch.Launch, w wantedState) {
-	l.OnStderr, c.history.hintReader = c.handleStderr, nil
+func (child *childInstance) listenToStderr(l *launch.Launch, w wantedState) {
+	l.OnStderr, child.history.hintReader = child.handleStderr, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
 		return
 	}
-	c.history.hintReader = &held.Words
+	child.history.hintReader = &held.Words
 	dirs := program.RootPaths(w.Roots)
 	l.Refused = func(f sandbox.Refusal) {
-		if c.common.Refused != nil {
-			c.common.Refused(c.key, f, dirs)
+		if child.common.Refused != nil {
+			child.common.Refused(child.key, f, dirs)
 		}
 	}
 	held.Words.Told = l.Refused
 	l.OnStderr = func(pid int, line string) {
-		c.handleStderr(pid, line)
+		child.handleStderr(pid, line)
 		if f, _, first := held.Words.ReadStderr(line); first {
 			l.Refused(f)
 		}
@@ -426,8 +426,8 @@ func (c *childInstance) listenToStderr(l *launch.Launch, w wantedState) {
 }
 
 // currentStatus returns the current status of the snapshot, with those values read now that change unannounced.
-func (c *childInstance) currentStatus() Status {
-	v := c.snapshot.Load()
+func (child *childInstance) currentStatus() Status {
+	v := child.snapshot.Load()
 	st := v.status
 	if st.State == Ready && st.Err == "" && v.offer != nil {
 		st.Err = strings.Join(v.offer.Notes, "; ")
@@ -445,38 +445,38 @@ func (c *childInstance) currentStatus() Status {
 
 // publishSnapshot makes a new snapshot from the last one. A change of state or offer is
 // reported.
-func (c *childInstance) publishSnapshot(change func(v *instanceSnapshot)) {
-	old := c.snapshot.Load()
+func (child *childInstance) publishSnapshot(change func(v *instanceSnapshot)) {
+	old := child.snapshot.Load()
 	v := *old
 	v.changed = make(chan struct{})
 	change(&v)
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.history.failures.Failures, c.history.failures.InCrashLoop()
-	v.status.Restarts, v.status.Listed = max(0, c.history.starts-1), c.history.listed
-	v.status.Lives = c.history.lives
-	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.hintReader.Refusals()
-	v.offer = c.offer
+	v.status.Failures, v.status.CircuitOpen = child.history.failures.Failures, child.history.failures.InCrashLoop()
+	v.status.Restarts, v.status.Listed = max(0, child.history.starts-1), child.history.listed
+	v.status.Lives = child.history.lives
+	v.status.Sandbox.Refused, v.status.Sandbox.Last = child.history.hintReader.Refusals()
+	v.offer = child.offer
 	if v.status.Tools = 0; v.offer != nil {
 		v.status.Tools = len(v.offer.Entries[offers.Tools])
 	}
 	v.status.Protocol, v.status.Unread = "", false
-	if c.history.greeted && v.offer != nil {
+	if child.history.greeted && v.offer != nil {
 		v.status.Protocol, v.status.Unread = v.offer.Protocol, v.offer.IsUnread(offers.Tools)
 	}
-	c.snapshot.Store(&v)
+	child.snapshot.Store(&v)
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.status.Package != old.status.Package || v.offer != old.offer {
-		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
-		if c.common.Changed != nil {
-			c.common.Changed(v.status, v.offer)
+		child.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
+		if child.common.Changed != nil {
+			child.common.Changed(v.status, v.offer)
 		}
 	}
 }
 
-func (c *childInstance) setState(s State, why string) {
-	c.publishSnapshot(func(v *instanceSnapshot) {
+func (child *childInstance) setState(s State, why string) {
+	child.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err = s, why
 		v.run = nil
 		if s != BackingOff {
@@ -491,47 +491,47 @@ func (c *childInstance) setState(s State, why string) {
 
 // runLife lives the life of the instance until its context ends, or until it
 // rests: then ended is false, and runLife is called again when there is news.
-func (c *childInstance) runLife() (ended bool) {
-	if !c.history.started {
-		c.history.started = true
-		c.recallManner()
-		c.machine = c.baseMachine().WithShelter(c.spec.Program(), c.log)
+func (child *childInstance) runLife() (ended bool) {
+	if !child.history.started {
+		child.history.started = true
+		child.recallManner()
+		child.machine = child.baseMachine().WithShelter(child.spec.Program(), child.log)
 	}
 	for {
-		switch c.awaitStart() {
+		switch child.awaitStart() {
 		case toRest: // its next life may have begun already, and waits for what is being removed at its end
 			return false
 		case toEnd:
-			c.removing.Wait()
-			c.publishEnd()
+			child.removing.Wait()
+			child.publishEnd()
 			return true
 		}
-		c.runOnce()
+		child.runOnce()
 	}
 }
 
 // runOnce is one run, from its start until nothing is left of it.
-func (c *childInstance) runOnce() {
-	defer c.common.places.Leave(c)
-	defer c.makePrivate()()
-	defer c.makeFolder()()
-	defer c.releaseCopy()
-	r, err := c.startRun()
+func (child *childInstance) runOnce() {
+	defer child.common.places.Leave(child)
+	defer child.makePrivate()()
+	defer child.makeFolder()()
+	defer child.releaseCopy()
+	r, err := child.startRun()
 	switch {
-	case c.accepting.Err() != nil:
+	case child.accepting.Err() != nil:
 		if r != nil {
-			c.endRun(r, context.Cause(c.accepting).Error())
+			child.endRun(r, context.Cause(child.accepting).Error())
 		}
 	case err != nil && errors.Is(err, limits.ErrBusy):
-		c.noPlace(err)
+		child.reportNoPlace(err)
 	case err != nil:
-		c.backOff(err, nil)
-	case c.common.servedBy(c.spec, c.key) != c.key:
-		c.endForOtherEra(r)
+		child.backOff(err, nil)
+	case child.common.servingKey(child.spec, child.key) != child.key:
+		child.endForOtherEra(r)
 	default:
-		c.history.wasReady, c.history.last = true, ""
-		c.renewLater()
-		c.serveRun(r)
+		child.history.wasReady, child.history.last = true, ""
+		child.scheduleRenewal()
+		child.serveRun(r)
 	}
 }
 
@@ -542,48 +542,48 @@ const ownFolder = "mcphub-shared"
 // no roots, because it must not work in the project of one of its sessions. It lies in
 // the temporary folder of its own, which is open to a confined child. It is removed when
 // the run is over.
-func (c *childInstance) makeFolder() (remove func()) {
-	c.machine = c.machine.WithOwn("")
-	if c.spec.Share == spec.ShareSession || c.spec.Cwd != "" && !program.NamesRoots(c.spec.Cwd) || c.spec.URL != "" {
+func (child *childInstance) makeFolder() (remove func()) {
+	child.machine = child.machine.WithOwn("")
+	if child.spec.Share == spec.ShareSession || child.spec.Cwd != "" && !program.NamesRoots(child.spec.Cwd) || child.spec.URL != "" {
 		return func() {}
 	}
-	dir, err := os.MkdirTemp(c.machine.Temp(), ownFolder+"-*") // mode 0700
+	dir, err := os.MkdirTemp(child.machine.Temp(), ownFolder+"-*") // mode 0700
 	if err != nil {
-		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
+		child.log.Warn().Err(err).Msg("no empty folder for a shared child")
 		return func() {}
 	}
-	c.machine = c.machine.WithOwn(sandbox.RealPath(dir))
+	child.machine = child.machine.WithOwn(sandbox.RealPath(dir))
 	return func() {
 		if err := removal.All(dir); err != nil {
-			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")
+			child.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")
 		}
 	}
 }
 
 // unavailableError returns why the child cannot be called.
-func (c *childInstance) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
-	return run.NewUnavailable(c.spec, reason, stderr, cause)
+func (child *childInstance) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
+	return run.NewUnavailable(child.spec, reason, stderr, cause)
 }
 
 // publishEnd publishes the last snapshot.
-func (c *childInstance) publishEnd() {
+func (child *childInstance) publishEnd() {
 	reason := errShutdown
-	if cause := context.Cause(c.accepting); cause != nil {
+	if cause := context.Cause(child.accepting); cause != nil {
 		reason = cause
 	}
-	c.publishSnapshot(func(v *instanceSnapshot) {
+	child.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.status.OtherEra = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
-		v.err = &run.UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
+		v.err = &run.UnavailableError{Child: child.key.Child, Reason: reason.Error(), Err: reason}
 	})
-	c.settleOnce.Do(func() { close(c.settled) })
+	child.settleOnce.Do(func() { close(child.settled) })
 }
 
 // startsByItself reports whether the child is started again without a call: one that was
 // asked for and has never been ready yet, unless it fails again and again.
-func (c *childInstance) startsByItself() bool {
-	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.InCrashLoop()
+func (child *childInstance) startsByItself() bool {
+	return !child.startsLazily() && child.history.asked && !child.history.wasReady && !child.history.failures.InCrashLoop()
 }
 
 // nextStep is what the life of an instance goes on with.
@@ -596,46 +596,46 @@ const (
 )
 
 // awaitStart waits while a start is due that has to wait for its time.
-func (c *childInstance) awaitStart() nextStep {
+func (child *childInstance) awaitStart() nextStep {
 	for {
-		w := c.currentWanted()
-		if c.history.badPlan && w.Gen != c.history.gen {
-			c.history.next = time.Time{} // other roots may be what was missing
+		w := child.currentWanted()
+		if child.history.badPlan && w.Gen != child.history.gen {
+			child.history.next = time.Time{} // other roots may be what was missing
 			w.callerWaits = true
-			c.noteCallerWaits()
+			child.noteCallerWaits()
 		}
-		c.history.gen = w.Gen
-		c.publishRecalled(w)
-		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
-		c.history.asked = c.history.asked || w.callerWaits || w.shouldRun
-		ask := w.callerWaits || !c.startsLazily() && w.shouldRun || c.startsByItself()
-		wait := time.Until(c.history.next)
+		child.history.gen = w.Gen
+		child.publishRecalled(w)
+		lacksRoots := !w.Known && !w.assumed && child.spec.NeedsRoots()
+		child.history.asked = child.history.asked || w.callerWaits || w.shouldRun
+		isWanted := w.callerWaits || !child.startsLazily() && w.shouldRun || child.startsByItself()
+		wait := time.Until(child.history.next)
 		switch {
-		case c.accepting.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
+		case child.accepting.Err() != nil, child.unheld.Load() && child.common.dropUnheld(child):
 			return toEnd
-		case blocked && (ask || c.offer == nil && !c.startsLazily()):
-			if c.snapshot.Load().status.State != Waiting {
-				c.setState(Waiting, "waits for the client's roots")
+		case lacksRoots && (isWanted || child.offer == nil && !child.startsLazily()):
+			if child.snapshot.Load().status.State != Waiting {
+				child.setState(Waiting, "waits for the client's roots")
 			}
-		case ask && wait <= 0:
+		case isWanted && wait <= 0:
 			return toStart
-		case ask:
-			c.pauseUntilWanted(wait)
+		case isWanted:
+			child.pauseUntilWanted(wait)
 			continue
 		}
-		if c.restIfIdle() {
+		if child.restIfIdle() {
 			return toRest
 		}
 	}
 }
 
 // pauseUntilWanted waits until someone asks for something, most at most.
-func (c *childInstance) pauseUntilWanted(most time.Duration) {
+func (child *childInstance) pauseUntilWanted(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-c.accepting.Done():
+	case <-child.accepting.Done():
 	case <-timer.C:
-	case <-c.wantedChanged:
+	case <-child.wantedChanged:
 	}
 }

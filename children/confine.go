@@ -17,24 +17,24 @@ import (
 )
 
 // planLaunch computes how the instance starts with what is wanted.
-func (c *childInstance) planLaunch(w wantedState, m launch.Machine) (launch.Launch, error) {
+func (child *childInstance) planLaunch(w wantedState, m launch.Machine) (launch.Launch, error) {
 	if w.boundary.Barred != "" {
 		return launch.Launch{}, errors.New(w.boundary.Barred)
 	}
-	return c.spec.Plan(w.Roots, m.WithBoundary(w.boundary))
+	return child.spec.Plan(w.Roots, m.WithBoundary(w.boundary))
 }
 
 // tellOpens says once of an entry what its names open.
-func (c *childInstance) tellOpens(l launch.Launch) {
-	if l.Sandbox != nil && len(l.Sandbox.Opens) > 0 && c.machine.MarkAnnounced(c.spec.Program()) {
-		c.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
+func (child *childInstance) tellOpens(l launch.Launch) {
+	if l.Sandbox != nil && len(l.Sandbox.Opens) > 0 && child.machine.MarkAnnounced(child.spec.Program()) {
+		child.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
 	}
 }
 
 // putOnRecord puts on record where the child may write beyond the roots of its sessions. If
 // it fails, the child must not run.
-func (c *childInstance) putOnRecord(l launch.Launch) error {
-	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.Writes == nil {
+func (child *childInstance) putOnRecord(l launch.Launch) error {
+	if l.Sandbox == nil || l.Sandbox.Profile == nil || child.common.Writes == nil {
 		return nil
 	}
 	var dirs []string
@@ -46,28 +46,28 @@ func (c *childInstance) putOnRecord(l launch.Launch) error {
 	for _, f := range l.Sandbox.Profile.Files {
 		dirs = append(dirs, f.Path())
 	}
-	return c.common.Writes(dirs)
+	return child.common.Writes(dirs)
 }
 
 // makePrivate makes the folders of a confined child's own: one for this run, which is
 // removed when that is over, and one for what it keeps.
-func (c *childInstance) makePrivate() (remove func()) {
-	c.machine = c.machine.WithPrivate("", "")
-	if !c.spec.Sandbox.Confines() || c.spec.URL != "" {
+func (child *childInstance) makePrivate() (remove func()) {
+	child.machine = child.machine.WithPrivate("", "")
+	if !child.spec.Sandbox.Confines() || child.spec.URL != "" {
 		return func() {}
 	}
 	temp, err := confinement.PrivateTemp()
 	if err != nil {
-		c.log.Warn().Err(err).Msg("a confined child has no temporary folder")
+		child.log.Warn().Err(err).Msg("a confined child has no temporary folder")
 	}
-	c.machine = c.machine.WithPrivate(temp, c.keptFolder())
+	child.machine = child.machine.WithPrivate(temp, child.keptFolder())
 	return func() {
 		if temp == "" {
 			return
 		}
-		c.removing.Go(func() { // there may be much in it, and the next start does not wait for that
+		child.removing.Go(func() { // there may be much in it, and the next start does not wait for that
 			if err := removal.All(temp); err != nil {
-				c.log.Warn().Err(err).Msg("the temporary folder of a confined child could not be removed")
+				child.log.Warn().Err(err).Msg("the temporary folder of a confined child could not be removed")
 			}
 		})
 	}
@@ -76,18 +76,18 @@ func (c *childInstance) makePrivate() (remove func()) {
 // keptFolder makes the folder in which a confined child keeps what is costly to make
 // again. It belongs to the entry: another one of the same name has another; "" if
 // there is none.
-func (c *childInstance) keptFolder() string {
-	base := c.common.machine.CacheFolder()
+func (child *childInstance) keptFolder() string {
+	base := child.common.machine.CacheFolder()
 	if base == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(strings.Join(c.spec.Identity(), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(child.spec.Identity(), "\x00")))
 	dir := filepath.Join(base, "children", hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
+		child.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
 		return ""
 	}
-	looks := c.currentWanted().looks.InBurst()
+	looks := child.currentWanted().looks.InBurst()
 	if fi, err := os.Lstat(dir); looks != nil && err == nil && fi.IsDir() { // where its parent lies is looked up once for all
 		if parent, ok := looks.Real(filepath.Dir(dir)); ok {
 			return filepath.Join(parent, filepath.Base(dir))
@@ -97,13 +97,13 @@ func (c *childInstance) keptFolder() string {
 }
 
 // tellClosed reports what names open no more to a child: once of all of which it is true.
-func (c *childInstance) tellClosed(l launch.Launch) {
+func (child *childInstance) tellClosed(l launch.Launch) {
 	if l.Sandbox == nil {
 		return
 	}
 	for _, what := range l.Sandbox.Report.Closed {
-		if c.common.warned.isFirst("closed\x00" + what) {
-			c.log.Warn().Str("closed", what).Msg("something is closed to this server that it could have expected to be open")
+		if child.common.warned.isFirst("closed\x00" + what) {
+			child.log.Warn().Str("closed", what).Msg("something is closed to this server that it could have expected to be open")
 		}
 	}
 }
@@ -111,19 +111,19 @@ func (c *childInstance) tellClosed(l launch.Launch) {
 // tellLacks reports what the kernel does not hold of a child that it should: once,
 // whatever instances there are of it. If no one has asked for that, it is said once of
 // all children of which it is true.
-func (c *childInstance) tellLacks(l launch.Launch) {
-	if l.Sandbox == nil || slices.Equal(c.history.lacks, l.Sandbox.Report.Lacks) {
+func (child *childInstance) tellLacks(l launch.Launch) {
+	if l.Sandbox == nil || slices.Equal(child.history.lacks, l.Sandbox.Report.Lacks) {
 		return
 	}
-	c.history.lacks = l.Sandbox.Report.Lacks
+	child.history.lacks = l.Sandbox.Report.Lacks
 	switch {
-	case len(c.history.lacks) == 0:
-	case c.spec.Sandbox.Default && c.spec.Sandbox.Mode == sandbox.Auto:
-		if c.common.warned.isFirst(strings.Join(c.history.lacks, "\x00")) {
-			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.history.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
+	case len(child.history.lacks) == 0:
+	case child.spec.Sandbox.Default && child.spec.Sandbox.Mode == sandbox.Auto:
+		if child.common.warned.isFirst(strings.Join(child.history.lacks, "\x00")) {
+			child.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", child.history.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
 		}
-	case c.common.warned.isFirst(c.key.Child + "\x00" + strings.Join(c.history.lacks, "\x00")):
-		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.history.lacks).Msg("the kernel does not hold all of the boundary of this server")
+	case child.common.warned.isFirst(child.key.Child + "\x00" + strings.Join(child.history.lacks, "\x00")):
+		child.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", child.history.lacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
 }
 
@@ -150,20 +150,20 @@ func (t *seenTexts) isFirst(text string) bool {
 	return true
 }
 
-// newRules reports that the kernel is to hold a run differently from how it does. What
-// can be planned no more is not what runs. beyond: the run stays, although it may
+// compareRules reports that the kernel is to hold a run differently from how it does. What
+// can be planned no more is not what runs. staysNarrower: the run stays, although it may
 // open less than it should, because its entry says so.
-func (c *childInstance) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+func (child *childInstance) compareRules(barred bool, running *confinement.Confinement, next launch.Launch, err error) (rulesChanged, staysNarrower bool) {
 	switch {
 	case barred:
 		return true, false
-	case !c.spec.Sandbox.Confines():
+	case !child.spec.Sandbox.Confines():
 		return false, false
 	case err != nil:
 		return true, false
-	case was.Same(next.Sandbox):
+	case running.Same(next.Sandbox):
 		return false, false
-	case next.Sandbox.KeepRunning && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+	case next.Sandbox.KeepRunning && running.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(running.Profile):
 		return false, true
 	}
 	return true, false

@@ -103,7 +103,7 @@ func TestConfinedShell(t *testing.T) {
 		t.Error("without a sandbox it does not read outside: this shows nothing")
 	}
 	g := newGrounds(t, required())
-	g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).EnsureInstance(one, rootsAt(g.a))
 	if !g.reads(g.a) {
 		t.Error("it cannot read its root")
 	}
@@ -140,7 +140,7 @@ func TestConfinedShell(t *testing.T) {
 	if _, err := os.Stat(temp); err != nil {
 		t.Error(err)
 	}
-	g.s.Drop("s")
+	g.s.DropInstances("s")
 	g.w.until(t, "it has ended", func() bool {
 		states := g.w.states[one.String()]
 		return states[len(states)-1] == children.Stopped
@@ -169,7 +169,7 @@ func TestSocketsAreNamed(t *testing.T) {
 			settings.Sockets = sandbox.Yes
 		}
 		g := newGrounds(t, settings)
-		g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
+		g.s.WithBoundary(boundary(g.a)).EnsureInstance(one, rootsAt(g.a))
 		g.reads(g.a)
 		if got := strings.Join(statusOf(t, g.s, "kid").Sandbox.Lacks, "; "); strings.Contains(got, "ssh-agent") != on || strings.Contains(got, "through them everything") != on {
 			t.Errorf("with sockets on %t: %s", on, got)
@@ -181,7 +181,7 @@ func TestSocketsAreNamed(t *testing.T) {
 // rules of a running process only become fewer.
 func TestConfinedRootsChange(t *testing.T) {
 	g := newGrounds(t, required())
-	g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).EnsureInstance(one, rootsAt(g.a))
 	check := func(when string, a, b bool) {
 		t.Helper()
 		if g.reads(g.a) != a || g.reads(g.b) != b {
@@ -269,16 +269,16 @@ func TestConfinedPlacesChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGrounds(t, required())
-			g.s.WithBoundary(tc.boundary(g)).Ensure(one, rootsAt(g.b))
+			g.s.WithBoundary(tc.boundary(g)).EnsureInstance(one, rootsAt(g.b))
 			pid := strings.TrimSpace(g.shell("echo $PPID"))
 			if tc.open != nil && !tc.stays { // the control
 				l := acquire(t, g.s, one)
 				defer l.Release()
-				if l.PathsReplaced() {
+				if l.HasReplacedPaths() {
 					t.Error("it counts as moved before the change")
 				}
 				defer func() {
-					if !l.PathsReplaced() {
+					if !l.HasReplacedPaths() {
 						t.Error("the change does not show in the lease that was there before")
 					}
 				}()
@@ -315,7 +315,7 @@ func TestConfinedCallsEndFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGrounds(t, required())
-			g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
+			g.s.WithBoundary(boundary(g.a)).EnsureInstance(one, rootsAt(g.a))
 			l := acquire(t, g.s, one)
 			if err := change(g); err != nil {
 				t.Fatal(err)
@@ -344,7 +344,7 @@ func TestConfinedWidenRefused(t *testing.T) {
 	settings := required()
 	settings.KeepRunning = sandbox.Yes
 	g := newGrounds(t, settings)
-	g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).EnsureInstance(one, rootsAt(g.a))
 	pid := strings.TrimSpace(g.shell("echo $PPID"))
 	g.s.WithBoundary(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
 	if now := strings.TrimSpace(g.shell("echo $PPID")); now != pid || g.reads(g.b) {
@@ -374,7 +374,7 @@ func TestConfinedWidenRefused(t *testing.T) {
 	}
 	l := acquire(t, g.s, one)
 	defer l.Release()
-	if l.Opens(later+"/file", sandbox.Read) {
+	if l.OpensPath(later+"/file", sandbox.Read) {
 		t.Error("what it was not started with counts as open to it")
 	}
 }
@@ -397,9 +397,9 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	go func() { done <- s.Run(ctx) }()
 	for _, child := range options.Specs {
 		k := spec.Key{Child: child.Name, Instance: one.Instance}
-		s.WithBoundary(sandbox.Boundary{WhyOpen: "nobody said"}).Ensure(k, nil)
+		s.WithBoundary(sandbox.Boundary{WhyOpen: "nobody said"}).EnsureInstance(k, nil)
 		l := acquire(t, s, k)
-		if r := l.Kernel(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
+		if r := l.KernelReport(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
 			t.Errorf("%s: %+v", child.Name, r)
 		}
 		l.Release()

@@ -34,8 +34,8 @@ func TestEraOfAShared(t *testing.T) {
 				launcher := &counter{}
 				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
 				for _, k := range []spec.Key{handshake, modern} {
-					if serial := s.Join(k); serial == 0 || s.ServedBy(k) != k {
-						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.ServedBy(k))
+					if serial := s.Join(k); serial == 0 || s.ServingKey(k) != k {
+						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.ServingKey(k))
 					}
 					s.Ensure(k, nil)
 					<-s.Settled(k)
@@ -47,7 +47,7 @@ func TestEraOfAShared(t *testing.T) {
 					if k == test.yields {
 						home = spec.Key{Child: "kid", Era: spec.EraModern - k.Era}
 					}
-					if got, again := s.ServedBy(k), other.ServedBy(k); got != home || again != home {
+					if got, again := s.ServingKey(k), other.ServingKey(k); got != home || again != home {
 						t.Errorf("home of %s is %s, in another hub %s, want %s", k, got, again, home)
 					}
 					l, err := s.Acquire(t.Context(), k)

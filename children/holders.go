@@ -22,24 +22,24 @@ func (s *Supervisor) Join(k spec.Key) (serial uint64) { return s.JoinBy(k, nil) 
 // session has it. If the instance has to be made, it starts in those surroundings.
 func (s *Supervisor) JoinBy(k spec.Key, by *spec.Spec) (serial uint64) {
 	s.mu.Lock()
-	c := s.instanceLocked(k, by)
-	if c == nil {
+	child := s.instanceLocked(k, by)
+	if child == nil {
 		s.mu.Unlock()
 		return 0
 	}
 	s.held[k]++
-	alone := c.unheld.Swap(false)
+	wasUnheld := child.unheld.Swap(false)
 	s.mu.Unlock()
-	if alone {
-		c.wakeOwner() // it may be about to end
+	if wasUnheld {
+		child.wakeOwner() // it may be about to end
 	}
-	return c.serial
+	return child.serial
 }
 
-// Leave takes one holder away. With the last one a session's own instance is
+// LeaveInstance takes one holder away. With the last one a session's own instance is
 // stopped, and its calls with it. A shared one finishes its calls, and stops when
 // it has been idle for its time. Callers that still wait in Acquire may be refused.
-func (s *Supervisor) Leave(k spec.Key) {
+func (s *Supervisor) LeaveInstance(k spec.Key) {
 	s.mu.Lock()
 	if s.held[k] == 0 {
 		s.mu.Unlock()
@@ -50,41 +50,41 @@ func (s *Supervisor) Leave(k spec.Key) {
 		return
 	}
 	delete(s.held, k)
-	c := s.children[k]
-	private := c != nil && c.spec.Share == spec.ShareSession
-	if c != nil && !private {
-		c.unheld.Store(true)
+	child := s.children[k]
+	isPrivate := child != nil && child.spec.Share == spec.ShareSession
+	if child != nil && !isPrivate {
+		child.unheld.Store(true)
 	}
 	s.mu.Unlock()
 	switch {
-	case private:
-		s.dropInstances(k.Instance, func(c *childInstance) bool { return c.key == k })
-	case c != nil:
-		c.wakeOwner()
+	case isPrivate:
+		s.dropInstances(k.Instance, func(child *childInstance) bool { return child.key == k })
+	case child != nil:
+		child.wakeOwner()
 	}
 }
 
 // dropUnheld takes an instance out that no one holds; false if a session has joined
 // meanwhile. Only the instance's own goroutine calls it.
-func (s *Supervisor) dropUnheld(c *childInstance) bool {
+func (s *Supervisor) dropUnheld(child *childInstance) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[c.key] > 0 || s.children[c.key] != c {
+	if s.held[child.key] > 0 || s.children[child.key] != child {
 		return false
 	}
-	delete(s.children, c.key)
-	c.endNow(errUnheld)
+	delete(s.children, child.key)
+	child.endNow(errUnheld)
 	return true
 }
 
-// giveUp takes an instance out that ends by itself. From now on its Key names a new
+// giveUpInstance takes an instance out that ends by itself. From now on its Key names a new
 // one. Only the instance's own goroutine calls it.
-func (s *Supervisor) giveUp(c *childInstance) {
+func (s *Supervisor) giveUpInstance(child *childInstance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.children[c.key] == c {
-		delete(s.children, c.key)
-		s.retired[c] = struct{}{}
+	if s.children[child.key] == child {
+		delete(s.children, child.key)
+		s.retired[child] = struct{}{}
 	}
 }
 
@@ -93,34 +93,34 @@ func (s *Supervisor) giveUp(c *childInstance) {
 func (s *Supervisor) dropInstances(instance string, match func(*childInstance) bool) {
 	s.mu.Lock()
 	var gone []*childInstance
-	for _, c := range s.bySession[instance] {
-		if match(c) {
-			gone = append(gone, c)
-			if s.children[c.key] == c {
-				delete(s.children, c.key)
+	for _, child := range s.bySession[instance] {
+		if match(child) {
+			gone = append(gone, child)
+			if s.children[child.key] == child {
+				delete(s.children, child.key)
 			}
 		}
 	}
-	unstarted := s.takeBack(gone)
+	unstarted := s.takeGone(gone)
 	s.mu.Unlock()
-	for _, c := range gone {
-		c.stopWith(errDropped)
+	for _, child := range gone {
+		child.stopWith(errDropped)
 	}
-	for _, c := range unstarted {
-		c.publishEnd()
+	for _, child := range unstarted {
+		child.publishEnd()
 	}
 }
 
-// takeBack takes those out of gone whose life has not started: no one else gives
+// takeGone takes those out of gone whose life has not started: no one else gives
 // them their last snapshot. The caller holds mu.
-func (s *Supervisor) takeBack(gone []*childInstance) (unstarted []*childInstance) {
-	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *childInstance) bool {
-		out := slices.Contains(gone, c)
-		if out {
-			unstarted = append(unstarted, c)
-			s.unlistChild(c)
+func (s *Supervisor) takeGone(gone []*childInstance) (unstarted []*childInstance) {
+	s.unstarted = slices.DeleteFunc(s.unstarted, func(child *childInstance) bool {
+		isGone := slices.Contains(gone, child)
+		if isGone {
+			unstarted = append(unstarted, child)
+			s.unlistChild(child)
 		}
-		return out
+		return isGone
 	})
 	return unstarted
 }

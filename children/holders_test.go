@@ -119,14 +119,14 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 			}
 			s.Ensure(k, nil)
 			acquire(t, s, k).Release()
-			s.Leave(k)
+			s.LeaveInstance(k)
 			time.Sleep(5 * time.Hour)
 			synctest.Wait()
 			if len(s.Status()) != 1 {
 				t.Fatal("an instance that somebody holds is gone")
 			}
 			acquire(t, s, k).Release() // control: it can be called, started again if need be
-			s.Leave(k)
+			s.LeaveInstance(k)
 			if _, err := s.Acquire(t.Context(), k); err != nil {
 				t.Fatalf("not kept warm: %v", err)
 			} // and this lease is never given back: a call under way
@@ -140,14 +140,14 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 			first := s.Join(k)
 			s.Ensure(k, nil)
 			acquire(t, s, k).Release()
-			s.Leave(k)
+			s.LeaveInstance(k)
 			time.Sleep(c.warm - time.Second)
 			synctest.Wait()
 			if again := s.Join(k); again != first {
 				t.Fatalf("within its idle time another instance: %d, then %d", first, again)
 			}
 			acquire(t, s, k).Release()
-			s.Leave(k)
+			s.LeaveInstance(k)
 			time.Sleep(c.warm + time.Second)
 			synctest.Wait()
 			if live, _, _ := n.counts(); live != 0 || len(s.Status()) != 0 {
@@ -170,12 +170,12 @@ func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 		s.Join(k)
 		s.Ensure(k, nil)
 		acquire(t, s, k).Release()
-		s.Leave(k)
+		s.LeaveInstance(k)
 		synctest.Wait()
 		if live, _, _ := n.counts(); live != 0 || len(s.Status()) != 0 {
 			t.Errorf("%d left, %v", live, s.Status())
 		}
-		s.Leave(k) // once too often does no harm
+		s.LeaveInstance(k) // once too often does no harm
 	})
 }
 
@@ -194,7 +194,7 @@ func TestNobodyWaitsForTheUnheld(t *testing.T) {
 		if len(s.Status()) != 1 {
 			t.Fatal("held and gone")
 		}
-		s.Leave(k)
+		s.LeaveInstance(k)
 		synctest.Wait()
 		if len(s.Status()) != 0 {
 			t.Errorf("it fails for nobody: %v", s.Status())
@@ -277,7 +277,7 @@ func TestManyForFewPlaces(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 				}
-				s.Leave(k)
+				s.LeaveInstance(k)
 			})
 		}
 		wg.Wait()
@@ -310,7 +310,7 @@ func TestHoldersComeAndGo(t *testing.T) {
 					} else {
 						l.Release()
 					}
-					s.Leave(k)
+					s.LeaveInstance(k)
 					time.Sleep(time.Duration((i*37+j*11)%97) * 50 * time.Millisecond)
 				}
 			})

@@ -18,45 +18,45 @@ const hung = "hung"
 
 // checkPulse looks whether the child is hung. It returns why the run must end, if it
 // must.
-func (s *servedRun) checkPulse() (why string) {
-	now, p := time.Now(), &s.pulse
-	waited, inVain := s.run.Timers.Waited(now)
-	if p.Heard(now, s.run.Facts().Heard) && s.child.snapshot.Load().status.State == Hung {
-		s.child.publishSnapshot(func(v *instanceSnapshot) { v.status.State, v.status.Err = Ready, s.before })
+func (served *servedRun) checkPulse() (why string) {
+	now, p := time.Now(), &served.pulse
+	waited, inVain := served.run.Timers.Waited(now)
+	if p.Heard(now, served.run.Facts().Heard) && served.child.snapshot.Load().status.State == Hung {
+		served.child.publishSnapshot(func(v *instanceSnapshot) { v.status.State, v.status.Err = Ready, served.before })
 	}
 	switch p.Next(now, waited, inVain) {
 	case health.Hung:
 		return hung
 	case health.Ask:
-		s.askChild(now)
+		served.askChild(now)
 	case health.Show:
-		s.showHung(now)
+		served.showHung(now)
 	}
 	return ""
 }
 
 // askChild asks the child whether it is there. Any answer counts, an error too.
-func (s *servedRun) askChild(now time.Time) {
-	ctx := s.pulse.Ask(now)
+func (served *servedRun) askChild(now time.Time) {
+	ctx := served.pulse.Ask(now)
 	method := "ping"
-	if s.run.IsModern() {
+	if served.run.IsModern() {
 		method = methods.Discover
 	}
-	s.wg.Go(func() {
-		if res, err := s.run.Connection().Call(ctx, method); err == nil {
+	served.wg.Go(func() {
+		if res, err := served.run.Connection().Call(ctx, method); err == nil {
 			res.Release()
 		}
-		s.run.Timers.LookNow()
+		served.run.Timers.LookNow()
 	})
 }
 
 // showHung publishes that the child is hung, before it is stopped for that.
-func (s *servedRun) showHung(now time.Time) {
-	left := s.pulse.Left(now)
-	if s.child.snapshot.Load().status.State == Hung {
+func (served *servedRun) showHung(now time.Time) {
+	left := served.pulse.Left(now)
+	if served.child.snapshot.Load().status.State == Hung {
 		return
 	}
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
-	s.child.log.Warn().Msg(text)
-	s.child.publishSnapshot(func(v *instanceSnapshot) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
+	served.child.log.Warn().Msg(text)
+	served.child.publishSnapshot(func(v *instanceSnapshot) { served.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }

@@ -7,11 +7,11 @@ import "time"
 const keepWarm = 15 * time.Minute
 
 // idleLimit returns how long a run may go without a call; 0: for ever.
-func (c *childInstance) idleLimit() time.Duration {
+func (child *childInstance) idleLimit() time.Duration {
 	switch {
-	case c.spec.IdleTimeout > 0:
-		return c.spec.IdleTimeout
-	case c.unheld.Load():
+	case child.spec.IdleTimeout > 0:
+		return child.spec.IdleTimeout
+	case child.unheld.Load():
 		return keepWarm
 	}
 	return 0
@@ -19,25 +19,25 @@ func (c *childInstance) idleLimit() time.Duration {
 
 // checkIdle returns why a run ends that has been idle for too long, or is idle and
 // must make room. Otherwise it sets the clock for the next look.
-func (s *servedRun) checkIdle() (why string) {
-	c, r := s.child, s.run
+func (served *servedRun) checkIdle() (why string) {
+	child, r := served.child, served.run
 	evict := false
-	c.updateWanted(func(w *wantedState) bool { evict, w.evict = w.evict, false; return false })
+	child.updateWanted(func(w *wantedState) bool { evict, w.evict = w.evict, false; return false })
 	if evict {
 		if r.Leases.CloseUnused() {
 			return evicted
 		}
-		c.common.places.Stir() // the one who waits for this place must find another
+		child.common.places.Stir() // the one who waits for this place must find another
 	}
-	limit := c.idleLimit()
+	limit := child.idleLimit()
 	if limit <= 0 {
-		s.idleTimer.Stop()
+		served.idleTimer.Stop()
 		return ""
 	}
-	unused := r.Leases.Unused(time.Now(), s.since)
+	unused := r.Leases.Unused(time.Now(), served.since)
 	if unused >= limit && r.Leases.CloseUnused() {
 		return idle
 	}
-	s.idleTimer.Reset(max(limit-unused, time.Millisecond))
+	served.idleTimer.Reset(max(limit-unused, time.Millisecond))
 	return ""
 }

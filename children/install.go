@@ -24,89 +24,89 @@ func packagesFolder(m launch.Machine) string {
 }
 
 // packageToFetch returns what is to be installed for the child.
-func (c *childInstance) packageToFetch(w wantedState) (commandline.Package, bool) {
-	if c.spec.URL != "" {
+func (child *childInstance) packageToFetch(w wantedState) (commandline.Package, bool) {
+	if child.spec.URL != "" {
 		return commandline.Package{}, false
 	}
-	return c.baseMachine().WithBoundary(w.boundary).Fetches(c.spec.Program())
+	return child.baseMachine().WithBoundary(w.boundary).Fetches(child.spec.Program())
 }
 
 // installCopy opens the copy that a run is started from, installed first if there is
 // none.
-func (c *childInstance) installCopy(w wantedState) *run.UnavailableError {
-	c.machine = c.machine.WithInstalled(nil)
-	pkg, ok := c.packageToFetch(w)
+func (child *childInstance) installCopy(w wantedState) *run.UnavailableError {
+	child.machine = child.machine.WithInstalled(nil)
+	pkg, ok := child.packageToFetch(w)
 	if !ok {
 		return nil
 	}
-	open := c.common.packages.Open
-	if c.common.Renew {
-		open = c.common.packages.Renew
+	open := child.common.packages.Open
+	if child.common.Renew {
+		open = child.common.packages.Renew
 	}
-	copied, err := open(c.accepting, c.packageRequest(c.accepting, pkg, w))
+	copied, err := open(child.accepting, child.packageRequest(child.accepting, pkg, w))
 	if err != nil {
-		c.publishSnapshot(func(v *instanceSnapshot) { v.status.Package = Package{} })
-		return &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+		child.publishSnapshot(func(v *instanceSnapshot) { v.status.Package = Package{} })
+		return &run.UnavailableError{Child: child.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	c.copied = copied
-	c.copyOf.Store(&copied.Installed)
-	c.machine = c.machine.WithInstalled(&copied.Installed)
-	c.publishSnapshot(func(v *instanceSnapshot) {
+	child.copied = copied
+	child.copyOf.Store(&copied.Installed)
+	child.machine = child.machine.WithInstalled(&copied.Installed)
+	child.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Change: copied.Change, Problem: copied.Problem}
-		v.status.Err = c.history.last
+		v.status.Err = child.history.last
 	})
 	return nil
 }
 
 // packageRequest asks for the packages of the child.
-func (c *childInstance) packageRequest(ctx context.Context, pkg commandline.Package, w wantedState) *packages.Request {
-	prog := c.spec.Program()
+func (child *childInstance) packageRequest(ctx context.Context, pkg commandline.Package, w wantedState) *packages.Request {
+	prog := child.spec.Program()
 	return &packages.Request{
-		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.handleStderr,
+		Name: child.key.Child, Program: prog, Package: pkg, Machine: child.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: child.log, Said: child.handleStderr,
 		Tell: func(what string) {
-			c.publishSnapshot(func(v *instanceSnapshot) { v.status.Err, v.status.Package = what, Package{Doing: what} })
+			child.publishSnapshot(func(v *instanceSnapshot) { v.status.Err, v.status.Package = what, Package{Doing: what} })
 		},
 		Values: func(l launch.Launch) (launch.Launch, error) {
-			return c.baseMachine().WithSecrets(prog, l, nil, c.valueOf(ctx, w))
+			return child.baseMachine().WithSecrets(prog, l, nil, child.valueOf(ctx, w))
 		},
 	}
 }
 
 // releaseCopy lets go of the copy of a run that is over.
-func (c *childInstance) releaseCopy() {
-	c.copied.Release()
-	c.copied = nil
+func (child *childInstance) releaseCopy() {
+	child.copied.Release()
+	child.copied = nil
 }
 
-// renewLater has it looked for a newer version, for the next start.
-func (c *childInstance) renewLater() {
-	if c.copied == nil || c.common.Renew {
+// scheduleRenewal has it looked for a newer version, for the next start.
+func (child *childInstance) scheduleRenewal() {
+	if child.copied == nil || child.common.Renew {
 		return
 	}
-	w := c.currentWanted()
-	pkg, ok := c.packageToFetch(w)
-	r := c.packageRequest(c.accepting, pkg, w)
+	w := child.currentWanted()
+	pkg, ok := child.packageToFetch(w)
+	r := child.packageRequest(child.accepting, pkg, w)
 	r.Tell, r.Said = nil, nil // the child runs meanwhile
-	if !ok || !c.common.packages.IsDue(r) {
+	if !ok || !child.common.packages.IsDue(r) {
 		return
 	}
-	c.common.background(func(ctx context.Context) {
+	child.common.background(func(ctx context.Context) {
 		r := *r
 		r.Values = func(l launch.Launch) (launch.Launch, error) {
-			return r.Machine.WithSecrets(r.Program, l, nil, c.valueOf(ctx, w))
+			return r.Machine.WithSecrets(r.Program, l, nil, child.valueOf(ctx, w))
 		}
-		copied, err := c.common.packages.RenewInBackground(ctx, &r)
+		copied, err := child.common.packages.RenewInBackground(ctx, &r)
 		if err != nil && ctx.Err() == nil {
-			c.log.Warn().Err(err).Msg("it could not be looked for a newer version of a package")
+			child.log.Warn().Err(err).Msg("it could not be looked for a newer version of a package")
 		}
 		copied.Release()
 	})
 }
 
-// installedOn returns a machine with the copy that the child runs from, or will.
-func (c *childInstance) installedOn(m launch.Machine) launch.Machine {
-	pkg, ok := c.packageToFetch(c.currentWanted())
-	in := c.copyOf.Load()
+// machineWithCopy returns a machine with the copy that the child runs from, or will.
+func (child *childInstance) machineWithCopy(m launch.Machine) launch.Machine {
+	pkg, ok := child.packageToFetch(child.currentWanted())
+	in := child.copyOf.Load()
 	switch {
 	case !ok:
 		return m

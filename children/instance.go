@@ -59,9 +59,9 @@ func (i runInstance) Notification(ctx context.Context, m *jsonrpc.Message) {
 }
 
 // NoRoots returns why the child is served none.
-func (c *childInstance) NoRoots() string {
-	if c.common.NoRoots == nil {
+func (child *childInstance) NoRoots() string {
+	if child.common.NoRoots == nil {
 		return ""
 	}
-	return c.common.NoRoots(c.key)
+	return child.common.NoRoots(child.key)
 }

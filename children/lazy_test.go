@@ -281,7 +281,7 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 			acquireOne(t, s)
 		})
 		k.hub(func(s *children.Supervisor, w *watcher) {
-			s.Prestart(one)
+			s.PrestartInstance(one)
 			synctest.Wait()
 			if st := s.Status()[0]; st.State != children.Waiting || st.Tools > 0 {
 				t.Errorf("before the roots: %+v", st)
@@ -293,7 +293,7 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 			}
 		})
 		k.hub(func(s *children.Supervisor, w *watcher) {
-			s.Prestart(one)
+			s.PrestartInstance(one)
 			got := make(chan error, 1)
 			go func() {
 				_, err := s.Acquire(t.Context(), one)
@@ -331,7 +331,7 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 		k.hub(func(s *children.Supervisor, _ *watcher) {
 			s.Ensure(one, nil)
 			synctest.Wait() // the list of prompts is asked for
-			s.Drop(one.Instance)
+			s.DropInstances(one.Instance)
 			synctest.Wait()
 			if o := recalled(s); o != nil {
 				t.Errorf("after its session had ended: %d tools, %d prompts are remembered", len(o.Entries[offers.Tools]), len(o.Entries[offers.Prompts]))

@@ -34,8 +34,8 @@ func (l *Lease) Release() {
 // The slice must not be changed.
 func (l *Lease) Workplace() (cwd string, served []string) { return l.run.Launch.Dir, l.snapshot.served }
 
-// Kernel returns what the kernel holds of the process that serves the lease.
-func (l *Lease) Kernel() sandbox.Report {
+// KernelReport returns what the kernel holds of the process that serves the lease.
+func (l *Lease) KernelReport() sandbox.Report {
 	c := l.run.Launch.Sandbox
 	if c == nil {
 		return sandbox.Report{}
@@ -65,9 +65,9 @@ func (l *Lease) StderrHints() *hints.Reader {
 	return nil
 }
 
-// Opens reports whether the process that serves the lease may do this at a path, as far
+// OpensPath reports whether the process that serves the lease may do this at a path, as far
 // as the kernel holds it.
-func (l *Lease) Opens(path string, a sandbox.Access) bool {
+func (l *Lease) OpensPath(path string, a sandbox.Access) bool {
 	c := l.run.Launch.Sandbox
 	return c == nil || c.Profile == nil || c.Profile.Opens(path, a)
 }
@@ -79,13 +79,13 @@ func (l *Lease) KeepsRunning() bool {
 	return c != nil && c.KeepRunning
 }
 
-// PathsReplaced reports whether the process that serves the lease is held to what has left its
+// HasReplacedPaths reports whether the process that serves the lease is held to what has left its
 // place: something else has the name of a root, or of another path that it may open.
 // Another lease is for a process that is held to what is there now. It looks at the disk.
-func (l *Lease) PathsReplaced() bool { return l.run.PathsReplaced() }
+func (l *Lease) HasReplacedPaths() bool { return l.run.PathsReplaced() }
 
-// PathReplaced works like PathsReplaced as far as it touches a path.
-func (l *Lease) PathReplaced(path string) bool { return l.run.PathReplaced(path) }
+// IsPathReplaced works like HasReplacedPaths as far as it touches a path.
+func (l *Lease) IsPathReplaced(path string) bool { return l.run.PathReplaced(path) }
 
 // Protocol returns the version of the protocol that the instance was spoken to in when
 // it was listed last; "" of a nil Lease.
@@ -131,10 +131,10 @@ func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) 
 	return l.run.WatchTask(ctx, id)
 }
 
-// Doubt has lists of the child read again that an answer of it does not agree with. It
+// RereadDoubted has lists of the child read again that an answer of it does not agree with. It
 // waits until they are in force, or for most. A child that gives many such answers is read
 // again for a few of them.
-func (l *Lease) Doubt(ctx context.Context, which offers.Lists, most time.Duration) {
+func (l *Lease) RereadDoubted(ctx context.Context, which offers.Lists, most time.Duration) {
 	l.run.Doubt(which)
 	l.run.Await(ctx, which, most)
 }
@@ -167,6 +167,6 @@ func (l *Lease) CanStartCall() bool { return l.run.CanStart() }
 
 // StartCall works like Call without waiting; run.Run.StartCall reports how. The lease
 // must not be released before handler is told.
-func (l *Lease) StartCall(c *run.AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
-	return l.run.StartCall(c, handler, b, method, token, params...)
+func (l *Lease) StartCall(call *run.AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+	return l.run.StartCall(call, handler, b, method, token, params...)
 }

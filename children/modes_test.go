@@ -198,7 +198,7 @@ func TestChildThatClosesItsOutput(t *testing.T) {
 	if st := statusOf(t, s, "kid"); st.State == children.Ready {
 		t.Errorf("status: %+v", st)
 	}
-	s.Drop("s")
+	s.DropInstances("s")
 	w.until(t, "it has stopped", func() bool { return slices.Contains(w.states[one.String()], children.Stopped) })
 	if n := left(); len(n) != 0 {
 		t.Errorf("left behind: %v", n)
@@ -262,7 +262,7 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 	if !ok || strings.Contains(got, "MCP_ROOTS_JSON") || err != nil || fi.Mode().Perm() != 0o600 || fi.Size() < 64<<10 {
 		t.Fatalf("file %q: %v, %v", file, fi, err)
 	}
-	big.Drop("s")
+	big.DropInstances("s")
 	w.until(t, "it has stopped", func() bool { return slices.Contains(w.states[one.String()], children.Stopped) })
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
@@ -283,7 +283,7 @@ func TestNoLeaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.Release()
-			s.Drop(k.Instance)
+			s.DropInstances(k.Instance)
 			w.until(t, k.String()+" has stopped", func() bool { l := w.states[k.String()]; return len(l) > 0 && l[len(l)-1] == children.Stopped })
 			w.tell(func() { w.states[k.String()] = nil })
 		}

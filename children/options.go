@@ -104,7 +104,7 @@ type SupervisorOptions struct {
 
 	// Roots, where set, is called for each roots/list of a child with a handshake,
 	// before it is answered. ctx is the ctx of the request. It may return a
-	// function, which is called with ctx and may take its time to Ensure or SetRoots
+	// function, which is called with ctx and may take its time to EnsureInstance or SetRoots
 	// the roots of the answer. Roots itself is called by many goroutines and must
 	// not block.
 	Roots func(ctx context.Context, k spec.Key) (fetch func(ctx context.Context))

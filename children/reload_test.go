@@ -28,7 +28,7 @@ func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 		s.Ensure(one, nil)
 		l := acquire(t, s, one)
 		same := revised(kid, 1, func(s *spec.Spec) { s.CallTimeout, s.Inherit = spec.DefaultCallTimeout, []string{} })
-		s.Apply([]spec.Spec{same, childtest.Spec("new", childtest.Script{})})
+		s.ApplySpecs([]spec.Spec{same, childtest.Spec("new", childtest.Script{})})
 		synctest.Wait()
 		if st := statusOf(t, s, "kid"); st.State != children.Ready || st.Restarts != 0 || st.Revision != 1 {
 			t.Errorf("%v", st)
@@ -56,7 +56,7 @@ func TestApplyReplaces(t *testing.T) {
 		go func() { done <- call(t, old, "progress", `{"Steps":1,"Every":3600000000000}`); old.Release() }()
 		synctest.Wait()
 
-		s.Apply([]spec.Spec{revised(kid, 2, func(s *spec.Spec) { s.Args = []string{"other"} })})
+		s.ApplySpecs([]spec.Spec{revised(kid, 2, func(s *spec.Spec) { s.Args = []string{"other"} })})
 		if _, err := s.Acquire(t.Context(), one); err == nil {
 			t.Error("a lease on an instance that was replaced")
 		}
@@ -98,7 +98,7 @@ func TestApplyKeepsTheTimeoutOfCallsUnderWay(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- silent() }()
 			synctest.Wait()
-			s.Apply([]spec.Spec{revised(kid, 2, func(s *spec.Spec) { s.CallTimeout = short + long - began })})
+			s.ApplySpecs([]spec.Spec{revised(kid, 2, func(s *spec.Spec) { s.CallTimeout = short + long - began })})
 			for i, err := range []error{<-ended, silent()} {
 				timeout, timedOut := errors.AsType[*run.TimeoutError](err)
 				if timedOut != ((i == 0) == (began == short)) || timedOut && timeout.After != short || !timedOut && err != nil {
@@ -126,7 +126,7 @@ func TestApplyDuringReplacementForRoots(t *testing.T) {
 		if st := statusOf(t, s, "kid"); st.State != children.Draining {
 			t.Fatalf("%v", st)
 		}
-		s.Apply(nil)
+		s.ApplySpecs(nil)
 		if got := text(t, <-done); got != "done" {
 			t.Errorf("the call under way gave %q", got)
 		}
@@ -147,10 +147,10 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 			failed := make(chan error, 1)
 			go func() { _, err := callErr(t.Context(), l, "sleep", ""); failed <- err; l.Release() }()
 			synctest.Wait()
-			s.Apply(nil)
+			s.ApplySpecs(nil)
 			started := time.Now()
 			if end == "session" {
-				s.Drop("s")
+				s.DropInstances("s")
 				var gone *run.UnavailableError
 				if err := <-failed; !errors.As(err, &gone) {
 					t.Errorf("the call ended with %v", err)
@@ -181,7 +181,7 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 		go func() { _, err := s.Acquire(t.Context(), one); failed <- err }()
 		synctest.Wait()
 		started := time.Now()
-		s.Apply([]spec.Spec{childtest.Spec("kid", childtest.Script{})})
+		s.ApplySpecs([]spec.Spec{childtest.Spec("kid", childtest.Script{})})
 		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(started) > 0 {
 			t.Errorf("after %v: %v", time.Since(started), err)
 		}
@@ -190,7 +190,7 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 	})
 	s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{mute}, Launcher: childtest.Pipes{}})
 	s.Ensure(one, nil) // nothing runs yet
-	s.Apply(nil)
+	s.ApplySpecs(nil)
 	if st := s.Status(); len(st) != 0 {
 		t.Errorf("unborn and removed: %v", st)
 	}
@@ -218,7 +218,7 @@ func TestApplyFreesWhoWaits(t *testing.T) {
 		default:
 		}
 		started := time.Now()
-		s.Apply(nil)
+		s.ApplySpecs(nil)
 		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(started) > 0 {
 			t.Errorf("after %v: %v", time.Since(started), err)
 		}

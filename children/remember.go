@@ -26,42 +26,42 @@ type sights struct {
 }
 
 // offerDigest names what a child of this Spec offers to the clients of this Key, wherever it works.
-func (c *common) offerDigest(s spec.Spec, k spec.Key) string {
-	return s.Digest(c.machineOf(s), c.Version, k.Era, append(s.Capabilities(c.clientProfile(k).Capabilities), k.Principal...))
+func (shared *common) offerDigest(s spec.Spec, k spec.Key) string {
+	return s.Digest(shared.machineOf(s), shared.Version, k.Era, append(s.Capabilities(shared.clientProfile(k).Capabilities), k.Principal...))
 }
 
 // plainDigest works like offerDigest for a client of the same principal without capabilities, by the handshake.
 // ok is false if it is the same.
-func (c *common) plainDigest(s spec.Spec, k spec.Key) (digest string, ok bool) {
+func (shared *common) plainDigest(s spec.Spec, k spec.Key) (digest string, ok bool) {
 	plain := s.Capabilities(nil)
-	if k.Era == spec.EraAuto && bytes.Equal(plain, s.Capabilities(c.clientProfile(k).Capabilities)) {
+	if k.Era == spec.EraAuto && bytes.Equal(plain, s.Capabilities(shared.clientProfile(k).Capabilities)) {
 		return "", false
 	}
-	return s.Digest(c.machineOf(s), c.Version, spec.EraAuto, append(plain, k.Principal...)), true
+	return s.Digest(shared.machineOf(s), shared.Version, spec.EraAuto, append(plain, k.Principal...)), true
 }
 
 // narrowDigest narrows a digest to what an instance can see: its roots, which name the directories of rules
 // and grants too, its working directory, and whether any boundary holds it. A server at a URL that
 // is served no roots is on another machine and sees none of that.
-func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
+func (shared *common) narrowDigest(digest string, s spec.Spec, visible sights) string {
 	if digest == "" || s.SeesNoProject() {
 		return digest
 	}
 	d := sha256.New()
 	put := func(text string) { d.Write(append(binary.AppendUvarint(nil, uint64(len(text))), text...)) }
 	put(digest)
-	put(at.whose)
+	put(visible.whose)
 	if s.URL == "" {
-		put(c.machineOf(s).WorkingDir(s.Program(), at.roots))
-		put(at.boundary.WhyOpen)
-		for _, r := range at.boundary.Areas {
-			if !slices.ContainsFunc(at.roots, func(root guard.Root) bool { return root.Path == r.Path }) {
+		put(shared.machineOf(s).WorkingDir(s.Program(), visible.roots))
+		put(visible.boundary.WhyOpen)
+		for _, r := range visible.boundary.Areas {
+			if !slices.ContainsFunc(visible.roots, func(root guard.Root) bool { return root.Path == r.Path }) {
 				put(r.Path)
 			}
 		}
 	}
 	put("roots")
-	for _, r := range at.roots {
+	for _, r := range visible.roots {
 		put(r.Path)
 	}
 	return hex.EncodeToString(d.Sum(nil))
@@ -72,21 +72,21 @@ func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 // principal without capabilities. That is a guess if they have capabilities: some servers offer more tools to a
 // client that can be asked. A child may offer each principal something else, so no one gets a guess from the list
 // of another. seen is the digest of the Spec with what can be seen.
-func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o *offers.RawOffer, guess bool) {
-	if o := c.memory.Recall(s.Name, seen); o != nil {
+func (shared *common) recallOffer(seen string, s spec.Spec, k spec.Key, visible sights) (o *offers.RawOffer, isGuess bool) {
+	if o := shared.memory.Recall(s.Name, seen); o != nil {
 		return o, false
 	}
-	plain, ok := c.plainDigest(s, k)
+	plain, ok := shared.plainDigest(s, k)
 	if !ok {
 		return nil, false
 	}
-	o = c.memory.Recall(s.Name, c.narrowDigest(plain, s, at))
-	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.clientProfile(k).Capabilities))
+	o = shared.memory.Recall(s.Name, shared.narrowDigest(plain, s, visible))
+	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(shared.clientProfile(k).Capabilities))
 }
 
 // recallManner returns how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
-func (c *common) recallManner(s spec.Spec, k spec.Key) *offers.RawOffer {
-	return c.memory.Recall(mannerOf(s), mannerDigest(c.offerDigest(s, k)))
+func (shared *common) recallManner(s spec.Spec, k spec.Key) *offers.RawOffer {
+	return shared.memory.Recall(mannerOf(s), mannerDigest(shared.offerDigest(s, k)))
 }
 
 // mannerOf names manners in the memory, beside the offers of the same Spec.
@@ -102,54 +102,54 @@ func mannerDigest(digest string) string {
 }
 
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
-func (c *childInstance) recallManner() {
-	c.manner = c.common.recallManner(c.spec, c.key)
-	c.history.spoke = eraOf(c.manner)
-	if c.startsLazily() {
-		c.setState(Cold, "")
+func (child *childInstance) recallManner() {
+	child.manner = child.common.recallManner(child.spec, child.key)
+	child.history.spoke = eraOf(child.manner)
+	if child.startsLazily() {
+		child.setState(Cold, "")
 	}
 }
 
 // visibleSights returns what the instance can see with what is wanted.
-func (c *childInstance) visibleSights(w wantedState) sights {
+func (child *childInstance) visibleSights(w wantedState) sights {
 	return sights{w.Roots, w.boundary, w.whose}
 }
 
 // publishRecalled publishes what the child offered last when it could see what it would see now, unless it was listed in this instance when
 // it could see the same. An instance that may wait for a call does so from here on. One that does not run, and of which nothing is known
 // with other roots, is listed again.
-func (c *childInstance) publishRecalled(w wantedState) {
-	known := w.Known || w.assumed || c.spec.SeesNoProject()
-	if !known || c.history.recalled && c.history.recalledFor == w.Gen {
+func (child *childInstance) publishRecalled(w wantedState) {
+	known := w.Known || w.assumed || child.spec.SeesNoProject()
+	if !known || child.history.recalled && child.history.recalledFor == w.Gen {
 		return
 	}
-	c.history.recalled, c.history.recalledFor = true, w.Gen
-	seen := c.common.narrowDigest(c.common.offerDigest(c.spec, c.key), c.spec, c.visibleSights(w))
-	if c.history.greeted && c.history.offered == seen && (seen != "" || c.spec.SeesNoProject()) {
+	child.history.recalled, child.history.recalledFor = true, w.Gen
+	seen := child.common.narrowDigest(child.common.offerDigest(child.spec, child.key), child.spec, child.visibleSights(w))
+	if child.history.greeted && child.history.offered == seen && (seen != "" || child.spec.SeesNoProject()) {
 		return
 	}
-	c.history.greeted, c.history.listed = false, false
-	had := c.offer
-	c.history.offered = seen
-	c.offer, c.history.offerIsGuess = c.common.recallOffer(seen, c.spec, c.key, c.visibleSights(w))
-	state := c.snapshot.Load().status.State
+	child.history.greeted, child.history.listed = false, false
+	formerOffer := child.offer
+	child.history.offered = seen
+	child.offer, child.history.offerIsGuess = child.common.recallOffer(seen, child.spec, child.key, child.visibleSights(w))
+	state := child.snapshot.Load().status.State
 	switch {
-	case c.startsLazily() && (state == Configured || state == Waiting):
-		c.setState(Cold, "")
-	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.startsLazily():
-		c.setState(Configured, "")
-	case c.offer != had:
-		c.publishSnapshot(func(*instanceSnapshot) {})
+	case child.startsLazily() && (state == Configured || state == Waiting):
+		child.setState(Cold, "")
+	case (state == Stopped || state == Cold) && formerOffer != nil && child.offer == nil && !child.startsLazily():
+		child.setState(Configured, "")
+	case child.offer != formerOffer:
+		child.publishSnapshot(func(*instanceSnapshot) {})
 	}
-	if had != nil && c.offer == nil && !c.startsLazily() {
-		c.noteShouldRun()
+	if formerOffer != nil && child.offer == nil && !child.startsLazily() {
+		child.noteShouldRun()
 	}
 }
 
 // startsLazily reports whether the child is started by a call only. A child of which nothing is
 // known, or what it offers these clients is a guess, is so only where StartCalled says so.
-func (c *childInstance) startsLazily() bool {
-	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.history.offerIsGuess
+func (child *childInstance) startsLazily() bool {
+	return child.spec.Start == spec.StartCalled || child.spec.Start == spec.StartLazy && child.offer != nil && !child.history.offerIsGuess
 }
 
 // takeOffer takes in what the child offers. The former offer stays if the two are
@@ -157,34 +157,34 @@ func (c *childInstance) startsLazily() bool {
 // after its roots had changed. Nor is that of a child
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
-func (c *childInstance) takeOffer(o *offers.RawOffer) {
-	c.history.greeted, c.history.spoke, c.history.lives, c.history.offerIsGuess = true, eraOf(o), o.Lives, false
-	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
-	if c.history.offered == c.history.sightsDigest || c.history.sightsDigest == "" {
-		o = o.Filled(c.offer) // else what it offered is of other roots
+func (child *childInstance) takeOffer(o *offers.RawOffer) {
+	child.history.greeted, child.history.spoke, child.history.lives, child.history.offerIsGuess = true, eraOf(o), o.Lives, false
+	child.history.listed = child.history.listed || !o.Lacks(offers.Tools)
+	if child.history.offered == child.history.sightsDigest || child.history.sightsDigest == "" {
+		o = o.Filled(child.offer) // else what it offered is of other roots
 	}
-	c.reportRedefined(o)
-	c.manner = o.Manner()
-	if c.currentWanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
-		c.history.sightsDigest = "" // it is told about other roots, and its list may be of either
+	child.reportRedefined(o)
+	child.manner = o.Manner()
+	if child.currentWanted().Gen != child.history.planned && !child.spec.SeesNoProject() {
+		child.history.sightsDigest = "" // it is told about other roots, and its list may be of either
 	}
-	c.history.offered = c.history.sightsDigest
-	if !o.IsWhole() || c.history.diedOf == spec.EraLegacy {
-		c.offer = o
+	child.history.offered = child.history.sightsDigest
+	if !o.IsWhole() || child.history.diedOf == spec.EraLegacy {
+		child.offer = o
 		return
 	}
-	c.manner = c.common.memory.Agree(mannerOf(c.spec), mannerDigest(c.history.digest), c.manner)
-	if agreed := c.common.memory.Agree(c.spec.Name, c.history.sightsDigest, o); !c.offer.Equal(agreed) {
-		c.offer = agreed
+	child.manner = child.common.memory.Agree(mannerOf(child.spec), mannerDigest(child.history.digest), child.manner)
+	if agreed := child.common.memory.Agree(child.spec.Name, child.history.sightsDigest, o); !child.offer.Equal(agreed) {
+		child.offer = agreed
 	}
 }
 
 // reportRedefined reports tools to which this offer gives a definition that they never had, before
 // anybody can call them.
-func (c *childInstance) reportRedefined(o *offers.RawOffer) {
-	changed := c.common.forms.Compare(c.spec.Identity(), o)
-	if len(changed) > 0 && c.common.Redefined != nil {
-		c.common.Redefined(c.key, changed)
+func (child *childInstance) reportRedefined(o *offers.RawOffer) {
+	changed := child.common.forms.Compare(child.spec.Identity(), o)
+	if len(changed) > 0 && child.common.Redefined != nil {
+		child.common.Redefined(child.key, changed)
 	}
 }
 
@@ -193,8 +193,8 @@ func (c *childInstance) reportRedefined(o *offers.RawOffer) {
 const keepAfter = 2 * time.Second
 
 // keepOffer writes down what the child offers and how it is spoken to, if that is news.
-func (c *childInstance) keepOffer() {
-	c.common.forms.Keep(c.spec.Identity())
-	c.common.memory.Keep(mannerOf(c.spec))
-	c.common.memory.Keep(c.spec.Name)
+func (child *childInstance) keepOffer() {
+	child.common.forms.Keep(child.spec.Identity())
+	child.common.memory.Keep(mannerOf(child.spec))
+	child.common.memory.Keep(child.spec.Name)
 }

@@ -30,7 +30,7 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 		key := func(i int) spec.Key { return spec.Key{Child: "kid", Instance: fmt.Sprint(i)} }
 		for i := range many {
 			s.Join(key(i))
-			s.Prestart(key(i))
+			s.PrestartInstance(key(i))
 		}
 		synctest.Wait()
 		if n := runtime.NumGoroutine() - before; n > many/10 {
@@ -41,13 +41,13 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 				t.Fatalf("instance %d is %v", i, st.State)
 			}
 		}
-		s.Leave(key(0)) // one that rests is ended
-		s.Apply(nil)    // and all others are retired
+		s.LeaveInstance(key(0)) // one that rests is ended
+		s.ApplySpecs(nil)       // and all others are retired
 		synctest.Wait()
 		if n := len(s.children) + len(s.retired) + len(s.bySession); n != 0 {
 			t.Errorf("%d are left", n)
 		}
-		s.Apply([]spec.Spec{server})
+		s.ApplySpecs([]spec.Spec{server})
 		s.Join(key(1))
 		synctest.Wait()
 		cancel()

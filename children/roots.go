@@ -29,47 +29,47 @@ func (b BoundedSupervisor) WithLooks(looks *sandbox.LstatCache) BoundedSuperviso
 	return b
 }
 
-// For returns the BoundedSupervisor for sessions of those who have the same rights: what is listed for them is shown to no one else.
-func (b BoundedSupervisor) For(whose string) BoundedSupervisor {
+// ForPrincipal returns the BoundedSupervisor for sessions of those who have the same rights: what is listed for them is shown to no one else.
+func (b BoundedSupervisor) ForPrincipal(whose string) BoundedSupervisor {
 	b.whose = whose
 	return b
 }
 
-// Prestart starts the instance although the first roots are not known yet. One that needs them to start waits
-// for [BoundedSupervisor.Ensure] or [BoundedSupervisor.SetRoots]; another is replaced once then, if they give
-// it another working directory, other arguments or another environment. What Ensure says about lazy ones holds
+// PrestartInstance starts the instance although the first roots are not known yet. One that needs them to start waits
+// for [BoundedSupervisor.EnsureInstance] or [BoundedSupervisor.SetRoots]; another is replaced once then, if they give
+// it another working directory, other arguments or another environment. What EnsureInstance says about lazy ones holds
 // here too.
-func (s *Supervisor) Prestart(k spec.Key) {
-	if c := s.instanceOf(k); c != nil {
-		c.noteShouldRun()
+func (s *Supervisor) PrestartInstance(k spec.Key) {
+	if child := s.instanceOf(k); child != nil {
+		child.noteShouldRun()
 	}
 }
 
-// Ensure sees to it that the instance runs with these roots, of which there may be
+// EnsureInstance sees to it that the instance runs with these roots, of which there may be
 // none. An instance that starts lazily, and whose offer is known, waits for a call. It
 // returns at once. A Key without a Spec is ignored. What a confined instance may open of
 // its roots is what the boundary holds.
-func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
-	if c := b.s.instanceOf(k); c != nil {
-		c.shareLooks(b.looks)
-		c.setRoots(roots, b.boundary, b.whose, true)
+func (b BoundedSupervisor) EnsureInstance(k spec.Key, roots []guard.Root) {
+	if child := b.s.instanceOf(k); child != nil {
+		child.shareLooks(b.looks)
+		child.setRoots(roots, b.boundary, b.whose, true)
 	}
 }
 
-// Assume sees to it that the instance runs with these roots until the first ones are
+// AssumeRoots sees to it that the instance runs with these roots until the first ones are
 // known. An instance that needs roots to start is started too. What happens when the
-// first roots are known is the same as after Prestart.
-func (b BoundedSupervisor) Assume(k spec.Key, roots []guard.Root) {
-	if c := b.s.instanceOf(k); c != nil {
-		c.shareLooks(b.looks)
-		c.assumeRoots(roots, b.boundary, b.whose)
+// first roots are known is the same as after PrestartInstance.
+func (b BoundedSupervisor) AssumeRoots(k spec.Key, roots []guard.Root) {
+	if child := b.s.instanceOf(k); child != nil {
+		child.shareLooks(b.looks)
+		child.assumeRoots(roots, b.boundary, b.whose)
 	}
 }
 
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
 func (b BoundedSupervisor) SetRoots(k spec.Key, roots []guard.Root) {
-	if c := b.s.childOf(k); c != nil {
-		c.setRoots(roots, b.boundary, b.whose, false)
+	if child := b.s.childOf(k); child != nil {
+		child.setRoots(roots, b.boundary, b.whose, false)
 	}
 }

@@ -18,47 +18,47 @@ import (
 	"mcphub/internal/reference"
 )
 
-// withSecrets returns the Launch and the Spec with the values of secrets instead of
+// resolveSecrets returns the Launch and the Spec with the values of secrets instead of
 // the references. They go to the Launcher and nowhere else.
-func (c *childInstance) withSecrets(ctx context.Context, l launch.Launch, w wantedState) (launch.Launch, spec.Spec, error) {
-	value := c.valueOf(ctx, w)
-	s := c.spec
+func (child *childInstance) resolveSecrets(ctx context.Context, l launch.Launch, w wantedState) (launch.Launch, spec.Spec, error) {
+	value := child.valueOf(ctx, w)
+	s := child.spec
 	if s.URL != "" {
-		s, err := Resolved(s, value)
-		if err == nil && c.common.Login != nil && s.LogsIn() {
-			s.Login, err = c.common.Login(c.key, s)
+		s, err := ResolveSecrets(s, value)
+		if err == nil && child.common.Login != nil && s.LogsIn() {
+			s.Login, err = child.common.Login(child.key, s)
 		}
-		s.Supply = c.headerSupply(s, w)
+		s.Supply = child.headerSupply(s, w)
 		return l, s, err
 	}
-	l, err := c.machine.WithSecrets(s.Program(), l, w.Roots, value)
+	l, err := child.machine.WithSecrets(s.Program(), l, w.Roots, value)
 	return l, s, err // the Launcher uses the limits of s
 }
 
 // valueOf looks up secrets for a run. Where servers write, one may have put a link
 // instead of a file that holds a value; it leads to nothing that is not in scope.
-func (c *childInstance) valueOf(ctx context.Context, w wantedState) func(reference.Ref) (string, error) {
+func (child *childInstance) valueOf(ctx context.Context, w wantedState) func(reference.Ref) (string, error) {
 	within := sandbox.Boundary{Areas: slices.Clip(w.boundary.Areas)}
-	for _, path := range slices.Concat(program.RootPaths(w.Roots), c.spec.Sandbox.Write) {
+	for _, path := range slices.Concat(program.RootPaths(w.Roots), child.spec.Sandbox.Write) {
 		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
 	}
-	machine := c.baseMachine().WithBoundary(within)
+	machine := child.baseMachine().WithBoundary(within)
 	return func(r reference.Ref) (string, error) {
-		if c.common.Secret == nil {
+		if child.common.Secret == nil {
 			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
 		}
-		return c.common.Secret(ctx, r, func(real string) error { return machine.CheckRead(r.Name, real) })
+		return child.common.Secret(ctx, r, func(real string) error { return machine.CheckRead(r.Name, real) })
 	}
 }
 
 // headerSupply runs the program that prints the headers of a run; the zero Supply if there is none. The roots of the run count as
 // folders in which servers may write, also if nothing is on record.
-func (c *childInstance) headerSupply(s spec.Spec, w wantedState) remote.Supply {
+func (child *childInstance) headerSupply(s spec.Spec, w wantedState) remote.Supply {
 	if s.HeadersFrom.Command == "" {
 		return remote.Supply{}
 	}
 	roots := program.RootPaths(w.Roots)
-	program := HeaderProgram(s, c.common.Environ, func(paths ...string) (string, bool) {
+	program := HeaderProgramOf(s, child.common.Environ, func(paths ...string) (string, bool) {
 		for _, path := range paths {
 			real, err := filepath.EvalSymlinks(path)
 			for _, root := range roots {
@@ -67,16 +67,16 @@ func (c *childInstance) headerSupply(s spec.Spec, w wantedState) remote.Supply {
 				}
 			}
 		}
-		if c.common.Written == nil {
+		if child.common.Written == nil {
 			return "", false
 		}
-		return c.common.Written(paths...)
+		return child.common.Written(paths...)
 	})
 	return remote.Supply{Headers: program.Run, TTL: s.HeadersFrom.TTL}
 }
 
-// HeaderProgram returns the program that prints the headers of a Spec. environ is the hub's; the environment of the Spec's session counts for more.
-func HeaderProgram(s spec.Spec, environ []string, written func(paths ...string) (string, bool)) *headers.Command {
+// HeaderProgramOf returns the program that prints the headers of a Spec. environ is the hub's; the environment of the Spec's session counts for more.
+func HeaderProgramOf(s spec.Spec, environ []string, written func(paths ...string) (string, bool)) *headers.Command {
 	if s.Environ != nil {
 		environ = s.Environ
 	}
@@ -84,9 +84,9 @@ func HeaderProgram(s spec.Spec, environ []string, written func(paths ...string) 
 	return &headers.Command{Program: s.HeadersFrom.Command, Args: s.HeadersFrom.Args, Environ: append(slices.Clip(environ), own...), At: s.HeadersFrom.At, Written: written}
 }
 
-// Resolved returns a Spec of a server that is reached by URL with the values of its
+// ResolveSecrets returns a Spec of a server that is reached by URL with the values of its
 // secrets in the address, the headers and the login.
-func Resolved(s spec.Spec, value func(reference.Ref) (string, error)) (spec.Spec, error) {
+func ResolveSecrets(s spec.Spec, value func(reference.Ref) (string, error)) (spec.Spec, error) {
 	text, err := reference.Replace(s.URL, value)
 	if err != nil {
 		return s, fmt.Errorf("url: %w", err)

@@ -18,94 +18,94 @@ import (
 )
 
 // startRun takes a slot and starts a run until it can be called.
-func (c *childInstance) startRun() (*run.Run, *run.UnavailableError) {
-	slot := c.common.startSlots.Take(c.accepting, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
+func (child *childInstance) startRun() (*run.Run, *run.UnavailableError) {
+	slot := child.common.startSlots.Take(child.accepting, child.ownerName(), func() { child.setState(Waiting, "waits for its turn: many children are starting") })
 	if slot == nil {
 		return nil, nil
 	}
 	defer slot.End()
-	if err := c.takePlace(); err != nil || c.accepting.Err() != nil {
+	if err := child.takePlace(); err != nil || child.accepting.Err() != nil {
 		return nil, err
 	}
 	var w wantedState
-	c.updateWanted(func(now *wantedState) bool {
+	child.updateWanted(func(now *wantedState) bool {
 		if w = *now; now.callerWaits {
 			w.looks = nil // what was changed before the call counts
 		}
 		now.callerWaits, now.shouldRun, now.evict, now.looks = false, false, false, nil
 		return false
 	})
-	c.history.digest = c.common.offerDigest(c.spec, c.key)
-	c.history.sightsDigest = c.common.narrowDigest(c.history.digest, c.spec, c.visibleSights(w))
-	c.history.starts++
-	c.history.planned = w.Gen
-	c.setState(Starting, c.history.last)
-	if err := c.installCopy(w); err != nil {
+	child.history.digest = child.common.offerDigest(child.spec, child.key)
+	child.history.sightsDigest = child.common.narrowDigest(child.history.digest, child.spec, child.visibleSights(w))
+	child.history.starts++
+	child.history.planned = w.Gen
+	child.setState(Starting, child.history.last)
+	if err := child.installCopy(w); err != nil {
 		return nil, err
 	}
-	machine := c.machine
+	machine := child.machine
 	if looks := w.looks.InBurst(); looks != nil {
 		machine = machine.WithLooks(looks)
 		defer looks.Hold()() // others start now, and open the same paths
 	}
-	l, err := c.planLaunch(w, machine)
+	l, err := child.planLaunch(w, machine)
 	var missing *program.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
-		err = fmt.Errorf("%w. %s", err, cmp.Or(c.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
+		err = fmt.Errorf("%w. %s", err, cmp.Or(child.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
 	}
-	c.history.badPlan = err != nil
+	child.history.badPlan = err != nil
 	if err != nil {
-		return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+		return nil, &run.UnavailableError{Child: child.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	l.Record, l.Limits = c.common.Record, c.spec.Limits
-	c.listenToStderr(&l, w)
-	c.tellLacks(l)
-	c.tellClosed(l)
-	c.tellOpens(l)
-	if err := c.putOnRecord(l); err != nil {
-		return nil, &run.UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+	l.Record, l.Limits = child.common.Record, child.spec.Limits
+	child.listenToStderr(&l, w)
+	child.tellLacks(l)
+	child.tellClosed(l)
+	child.tellOpens(l)
+	if err := child.putOnRecord(l); err != nil {
+		return nil, &run.UnavailableError{Child: child.key.Child, Reason: err.Error(), Err: err}
 	}
 	for {
-		r, err := c.launchRun(l, w)
+		r, err := child.launchRun(l, w)
 		var offer *offers.RawOffer
 		if err == nil {
-			offer, err = r.Connect(c.accepting, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, slot.End)
+			offer, err = r.Connect(child.accepting, run.Try{ModernFirst: child.firstEra() == spec.EraModern, Long: child.spec.Era == spec.EraModern || child.history.spoke == spec.EraModern, Protocol: child.versionToPropose()}, slot.End)
 		}
 		switch {
 		case err == nil:
-			c.takeOffer(c.agreedOffer(offer))
+			child.takeOffer(child.agreedOffer(offer))
 			return r, nil
 		case r == nil:
-			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+			return nil, &run.UnavailableError{Child: child.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
-		if !errors.Is(err, negotiation.ErrProbed) || c.history.retriedEra || c.accepting.Err() != nil {
-			if !c.history.wasReady {
-				c.history.diedOf = spec.EraAuto // it exits in either era
+		if !errors.Is(err, negotiation.ErrProbed) || child.history.retriedEra || child.accepting.Err() != nil {
+			if !child.history.wasReady {
+				child.history.diedOf = spec.EraAuto // it exits in either era
 			}
 			return r, down
 		}
-		c.history.retriedEra, c.history.diedOf = true, c.firstEra()
-		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
+		child.history.retriedEra, child.history.diedOf = true, child.firstEra()
+		child.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }
 
 // launchRun starts a run.
-func (c *childInstance) launchRun(l launch.Launch, w wantedState) (*run.Run, error) {
-	o := run.RunOptions{Spec: c.spec, Launch: l, WantedRoots: w.WantedRoots, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
+func (child *childInstance) launchRun(l launch.Launch, w wantedState) (*run.Run, error) {
+	o := run.RunOptions{Spec: child.spec, Launch: l, WantedRoots: w.WantedRoots, Version: child.common.Version, Look: child.common.pace.Every, Log: child.log}
 	names := program.VariableNames(l.Env)
-	r, err := run.Start(o, runInstance{c}, func(h jsonrpc.Handler) (link.ChildConnection, error) {
-		l, s, err := c.withSecrets(c.accepting, l, w)
+	r, err := run.Start(o, runInstance{child}, func(h jsonrpc.Handler) (link.ChildConnection, error) {
+		l, s, err := child.resolveSecrets(child.accepting, l, w)
 		if err != nil {
 			return nil, err
 		}
 		names = program.VariableNames(l.Env)
-		return c.common.Launcher.Launch(l, s, h, c.log)
+		return child.common.Launcher.Launch(l, s, h, child.log)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.publishSnapshot(func(v *instanceSnapshot) {
+	child.publishSnapshot(func(v *instanceSnapshot) {
 		f := r.Facts()
 		v.status.PID, v.status.Bounds = f.PID, f.Bounds
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names

@@ -47,8 +47,8 @@ const (
 	Hung                    // it answers neither calls nor whether it is there: it is stopped, and started again
 )
 
-func (s State) String() string {
-	switch s {
+func (state State) String() string {
+	switch state {
 	case Configured:
 		return "configured"
 	case Waiting:
@@ -79,7 +79,7 @@ type Status struct {
 	Serial uint64
 	Final  bool
 	// OtherEra: it has ended because the child does not speak the era of these
-	// clients; Supervisor.ServedBy reports which instance serves them.
+	// clients; Supervisor.ServingKey reports which instance serves them.
 	OtherEra bool
 	Protocol string // version that it was spoken to in when it was listed last by this instance; "" before
 	State    State

@@ -62,12 +62,12 @@ func NewSupervisor(options SupervisorOptions) *Supervisor {
 	}
 	s.common.memory, s.common.forms = offers.NewMemory(options.Cache, options.Log), offers.NewDefinitions(options.Cache, options.Log)
 	s.common.startSlots = limits.NewStartSlots(options.MaxStarting)
-	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(options.MaxChildren, options.MaxEach), s.dropUnheld, s.giveUp
-	s.common.resume = func(c *childInstance) { go s.liveChild(c) }
+	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(options.MaxChildren, options.MaxEach), s.dropUnheld, s.giveUpInstance
+	s.common.resume = func(child *childInstance) { go s.liveChild(child) }
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
-	s.specs = byEntry(options.Specs)
+	s.specs = indexByEntry(options.Specs)
 	return s
 }
 
@@ -77,21 +77,21 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	specs := slices.Collect(maps.Values(s.specs))
 	s.mu.Unlock()
-	seen := s.Inspect(specs)
+	seen := s.InspectPaths(specs)
 	s.mu.Lock()
 	s.setSpecsLocked(slices.Collect(maps.Values(s.specs)), []InspectedPaths{seen}) // a reload may have come before
 	s.mu.Unlock()
 	for {
-		for _, c := range s.takeUnstarted() {
+		for _, child := range s.takeUnstarted() {
 			s.lives.Add(1)
-			go s.liveChild(c)
+			go s.liveChild(child)
 		}
 		select {
 		case <-s.fresh:
 		case <-ctx.Done():
 			s.end(errShutdown)
-			for _, c := range s.closeToChildren() {
-				c.stopWith(errShutdown)
+			for _, child := range s.closeToChildren() {
+				child.stopWith(errShutdown)
 			}
 			s.lives.Wait()
 			return nil
@@ -100,9 +100,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 }
 
 // liveChild leads the life of a child until that ends or rests.
-func (s *Supervisor) liveChild(c *childInstance) {
-	if c.runLife() {
-		s.forgetChild(c)
+func (s *Supervisor) liveChild(child *childInstance) {
+	if child.runLife() {
+		s.forgetChild(child)
 		s.lives.Done()
 	}
 }
@@ -124,9 +124,9 @@ func (s *Supervisor) closeToChildren() []*childInstance {
 	s.unstarted = nil
 	all := s.liveChildren()
 	s.mu.Unlock()
-	for _, c := range unstarted {
-		c.endNow(errShutdown)
-		c.publishEnd()
+	for _, child := range unstarted {
+		child.endNow(errShutdown)
+		child.publishEnd()
 	}
 	return all
 }
@@ -142,8 +142,8 @@ func (s *Supervisor) instanceOf(k spec.Key) *childInstance {
 // instanceLocked works like instanceOf, under mu. A new one is made in the surroundings of by, if that
 // is what its Spec still is; nil: in the ones of the one who has told the Spec.
 func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *childInstance {
-	if c := s.children[k]; c != nil {
-		return c
+	if child := s.children[k]; child != nil {
+		return child
 	}
 	spec, ok := s.specs[k.Entry()]
 	if !ok || s.closed {
@@ -153,12 +153,12 @@ func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *childInstance {
 		spec.Environ, spec.Dir = by.Environ, by.Dir
 	}
 	s.serial++
-	c := newChild(k, spec, s.serial, &s.common, s.log)
-	s.children[k] = c
-	s.bySession[k.Instance] = append(s.bySession[k.Instance], c)
-	s.unstarted = append(s.unstarted, c)
+	child := newChild(k, spec, s.serial, &s.common, s.log)
+	s.children[k] = child
+	s.bySession[k.Instance] = append(s.bySession[k.Instance], child)
+	s.unstarted = append(s.unstarted, child)
 	worker.Signal(s.fresh)
-	return c
+	return child
 }
 
 func (s *Supervisor) childOf(k spec.Key) *childInstance {
@@ -171,30 +171,30 @@ func (s *Supervisor) childOf(k spec.Key) *childInstance {
 // set, starting it if need be. The error is an *UnavailableError, with ctx's
 // cause inside if that ended the waiting.
 func (s *Supervisor) Acquire(ctx context.Context, k spec.Key) (*Lease, error) {
-	c := s.childOf(k)
-	if c == nil {
+	child := s.childOf(k)
+	if child == nil {
 		return nil, s.unknownError(k)
 	}
-	return c.acquireLease(ctx)
+	return child.acquireLease(ctx)
 }
 
 // TryAcquire works like Acquire, but gives up if that takes waiting or a look at the disk.
 func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
-	c := s.childOf(k)
-	if c == nil {
+	child := s.childOf(k)
+	if child == nil {
 		return nil, false
 	}
-	v := c.snapshot.Load()
-	if v.run == nil || v.gen < c.currentWanted().Gen || v.run.LookDue() || !v.run.Enter() {
+	v := child.snapshot.Load()
+	if v.run == nil || v.gen < child.currentWanted().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
 	return &Lease{run: v.run, snapshot: v}, true
 }
 
-// LevelChanged has an instance told the level of its log that its sessions want by now, if it runs or once it does. It does not wait.
-func (s *Supervisor) LevelChanged(k spec.Key) {
-	if c := s.childOf(k); c != nil {
-		worker.Signal(c.levelChanged)
+// UpdateLevel has an instance told the level of its log that its sessions want by now, if it runs or once it does. It does not wait.
+func (s *Supervisor) UpdateLevel(k spec.Key) {
+	if child := s.childOf(k); child != nil {
+		worker.Signal(child.levelChanged)
 	}
 }
 
@@ -211,69 +211,69 @@ func (s *Supervisor) unknownError(k spec.Key) error {
 	return &run.UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Plan returns what Lease.Workplace would return if the instance were started now. ok
+// PlanWorkplace returns what Lease.Workplace would return if the instance were started now. ok
 // is false if the instance runs, or could not be started.
-func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
-	c := s.childOf(k)
-	if c == nil {
+func (s *Supervisor) PlanWorkplace(k spec.Key) (cwd string, served []string, ok bool) {
+	child := s.childOf(k)
+	if child == nil {
 		return "", nil, false
 	}
-	if v := c.snapshot.Load(); v.run != nil || v.final {
+	if v := child.snapshot.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	return s.planWith(c, c.currentWanted())
+	return s.planWith(child, child.currentWanted())
 }
 
-// PlanWith returns what Lease.Workplace would return if the instance had been given these
+// PlanWorkplaceWith returns what Lease.Workplace would return if the instance had been given these
 // roots by SetRoots. ok is false if the instance could not be started with them.
-func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
-	c := s.childOf(k)
-	if c == nil {
+func (s *Supervisor) PlanWorkplaceWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
+	child := s.childOf(k)
+	if child == nil {
 		return "", nil, false
 	}
-	if r := c.snapshot.Load().run; r != nil && !s.WouldReplace(k, roots) {
+	if r := child.snapshot.Load().run; r != nil && !s.WouldReplace(k, roots) {
 		return r.Launch.Dir, program.RootPaths(roots), true
 	}
-	w := c.currentWanted()
+	w := child.currentWanted()
 	w.Roots = roots
-	return s.planWith(c, w)
+	return s.planWith(child, w)
 }
 
-func (s *Supervisor) planWith(c *childInstance, w wantedState) (cwd string, served []string, ok bool) {
-	l, err := c.planLaunch(w, s.machineFor(c))
+func (s *Supervisor) planWith(child *childInstance, w wantedState) (cwd string, served []string, ok bool) {
+	l, err := child.planLaunch(w, s.machineFor(child))
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
 
 // machineFor returns what a start of c would be planned with, but for the name
 // of the folder of its own.
-func (s *Supervisor) machineFor(c *childInstance) launch.Machine {
-	m := c.baseMachine().WithShelter(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(sandbox.RealPath(os.TempDir()), ownFolder))
-	return c.installedOn(m)
+func (s *Supervisor) machineFor(child *childInstance) launch.Machine {
+	m := child.baseMachine().WithShelter(child.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(sandbox.RealPath(os.TempDir()), ownFolder))
+	return child.machineWithCopy(m)
 }
 
 // WouldReplace reports whether the run of an instance would be replaced if it were given
 // these roots by SetRoots, as far as that shows from outside.
 func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
-	c := s.childOf(k)
-	if c == nil {
+	child := s.childOf(k)
+	if child == nil {
 		return false
 	}
-	r := c.snapshot.Load().run
+	r := child.snapshot.Load().run
 	if r == nil {
 		return false
 	}
-	w := c.currentWanted()
+	w := child.currentWanted()
 	w.Roots = roots
-	change := c.rootsChange(r, w, s.machineFor(c))
-	change.SameRoots, change.Empty = servedroots.Same(roots, c.currentWanted().Roots), len(roots) == 0
-	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
+	change := child.rootsChange(r, w, s.machineFor(child))
+	change.SameRoots, change.Empty = servedroots.Same(roots, child.currentWanted().Roots), len(roots) == 0
+	change.Rules = child.spec.Sandbox.Confines() && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.IsProbed(), r.Roots.WasAsked()
 	return change.Decide() == servedroots.Replace
 }
 
-// Drop stops the instances of a session that has ended. It returns at once.
+// DropInstances stops the instances of a session that has ended. It returns at once.
 // Instance "" names no session: shared children stay.
-func (s *Supervisor) Drop(instance string) {
+func (s *Supervisor) DropInstances(instance string) {
 	if instance == "" {
 		return
 	}
@@ -284,14 +284,14 @@ func (s *Supervisor) Drop(instance string) {
 // has replaced too, for as long as calls are under way in it.
 func (s *Supervisor) Status() []Status {
 	s.mu.Lock()
-	all := s.liveChildren()
+	instances := s.liveChildren()
 	s.mu.Unlock()
-	out := make([]Status, 0, len(all))
-	for _, c := range all {
-		out = append(out, c.currentStatus())
+	out := make([]Status, 0, len(instances))
+	for _, child := range instances {
+		out = append(out, child.currentStatus())
 	}
-	for i, c := range all {
-		out[i].Apart = s.apartNames(c, all)
+	for i, child := range instances {
+		out[i].Apart = s.apartNames(child, instances)
 	}
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Variant, b.Variant))
@@ -301,10 +301,10 @@ func (s *Supervisor) Status() []Status {
 
 // apartNames names what keeps a shared instance apart from the ones of the same entry in
 // other surroundings.
-func (s *Supervisor) apartNames(c *childInstance, all []*childInstance) (names []string) {
+func (s *Supervisor) apartNames(child *childInstance, all []*childInstance) (names []string) {
 	for _, o := range all {
-		if o.key.Child == c.key.Child && o.key.Variant != c.key.Variant && c.spec.Share != spec.ShareSession {
-			names = append(names, spec.Apart(s.common.withSurroundings(c.spec), s.common.withSurroundings(o.spec), s.common.machine)...)
+		if o.key.Child == child.key.Child && o.key.Variant != child.key.Variant && child.spec.Share != spec.ShareSession {
+			names = append(names, spec.Apart(s.common.withSurroundings(child.spec), s.common.withSurroundings(o.spec), s.common.machine)...)
 		}
 	}
 	slices.Sort(names)
@@ -315,8 +315,8 @@ func (s *Supervisor) apartNames(c *childInstance, all []*childInstance) (names [
 // listed, has failed its first start, or has ended; at once if there is no
 // such instance. One that waits for a call is not settled.
 func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
-	if c := s.childOf(k); c != nil {
-		return c.settled
+	if child := s.childOf(k); child != nil {
+		return child.settled
 	}
 	closed := make(chan struct{})
 	close(closed)
@@ -331,9 +331,9 @@ func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Li
 	}
 }
 
-// Refresh has lists of a child that runs read again in the background whose changes it does not
+// RefreshLists has lists of a child that runs read again in the background whose changes it does not
 // announce, and which were not read for so long.
-func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
+func (s *Supervisor) RefreshLists(k spec.Key, after time.Duration) {
 	if v := s.readySnapshot(k); v != nil {
 		v.run.Refresh(offers.Quiet(v.offer, &v.status.Lives), after)
 	}
@@ -341,11 +341,11 @@ func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
 
 // readySnapshot returns the snapshot of an instance that may be called; nil if it may not.
 func (s *Supervisor) readySnapshot(k spec.Key) *instanceSnapshot {
-	c := s.childOf(k)
-	if c == nil {
+	child := s.childOf(k)
+	if child == nil {
 		return nil
 	}
-	if v := c.snapshot.Load(); v.run != nil {
+	if v := child.snapshot.Load(); v.run != nil {
 		return v
 	}
 	return nil
@@ -359,37 +359,37 @@ func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 	return spec, ok
 }
 
-// ServedBy returns the Key of the instance that serves the clients of k. That is k itself,
+// ServingKey returns the Key of the instance that serves the clients of k. That is k itself,
 // with one exception: if the instance is shared and the child is known to have only
 // the other era, it is the Key with that era.
-func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
+func (s *Supervisor) ServingKey(k spec.Key) spec.Key {
 	spec, ok := s.specOf(k)
 	if !ok || s.currentSnapshot(k, spec) != nil {
 		return k
 	}
-	return s.common.servedBy(spec, k)
+	return s.common.servingKey(spec, k)
 }
 
 // currentSnapshot returns what there is of an instance by this Spec, started or not; else nil. If
 // there is one, what is known of its program was read when it was made: nothing is read
 // again.
 func (s *Supervisor) currentSnapshot(k spec.Key, spec spec.Spec) *instanceSnapshot {
-	c := s.childOf(k)
-	if c == nil {
+	child := s.childOf(k)
+	if child == nil {
 		return nil
 	}
-	v := c.snapshot.Load()
+	v := child.snapshot.Load()
 	if v.final || v.status.Revision != spec.Revision {
 		return nil
 	}
 	return v
 }
 
-// Recall returns what a server offered when it was listed last for those with the same rights and roots, in this run of the hub
+// RecallOffer returns what a server offered when it was listed last for those with the same rights and roots, in this run of the hub
 // or an earlier one with the very same entry and program, to a client with the same capabilities, else with none; nil if that
 // is not known. It reads at most two small files and starts nothing. What comes from it may be shown; a Lease reports what the
 // server offers now.
-func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.RawOffer {
+func (b BoundedSupervisor) RecallOffer(k spec.Key, roots []guard.Root) *offers.RawOffer {
 	spec, ok := b.s.specOf(k)
 	if !ok {
 		return nil
@@ -397,11 +397,11 @@ func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.RawOff
 	if v := b.s.currentSnapshot(k, spec); v != nil && v.offer != nil && v.offer.IsWhole() {
 		return v.offer
 	}
-	return b.RecallAs(spec, k, roots)
+	return b.RecallOfferAs(spec, k, roots)
 }
 
-// Manner returns how a server was spoken to last and what it is able to do, with whatever roots; nil if that is not known.
-func (s *Supervisor) Manner(k spec.Key) *offers.RawOffer {
+// RecallManner returns how a server was spoken to last and what it is able to do, with whatever roots; nil if that is not known.
+func (s *Supervisor) RecallManner(k spec.Key) *offers.RawOffer {
 	spec, ok := s.specOf(k)
 	if !ok {
 		return nil
@@ -409,8 +409,8 @@ func (s *Supervisor) Manner(k spec.Key) *offers.RawOffer {
 	return s.common.recallManner(spec, k)
 }
 
-// RecallAs works like Recall for an entry that is not configured yet, or is configured differently.
-func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.RawOffer {
+// RecallOfferAs works like Recall for an entry that is not configured yet, or is configured differently.
+func (b BoundedSupervisor) RecallOfferAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.RawOffer {
 	spec = spec.WithDefaults()
 	at := sights{roots, b.boundary, b.whose}
 	o, _ := b.s.common.recallOffer(b.s.common.narrowDigest(b.s.common.offerDigest(spec, k), spec, at), spec, k, at)

@@ -260,7 +260,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("processes: %v", n)
 	}
 	l.Release()
-	s.Drop("s1")
+	s.DropInstances("s1")
 	w.until(t, "the child has stopped", func() bool { return slices.Contains(w.states["kid/s1"], children.Stopped) })
 	if n := left(); len(n) != 0 {
 		t.Errorf("processes left: %v", n)

@@ -277,7 +277,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	for range 50 {
 		c.raw("ping", `{}`)
 	}
-	h.sup.Apply(conf.Specs())
+	h.sup.ApplySpecs(conf.Specs())
 	conf.MarkFollowed(old)
 	if got := c.raw("tools/call", toolCall("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)

@@ -66,9 +66,9 @@ func (h *Hub) tellListsChanged(k spec.Key, which offers.Lists) {
 	}
 }
 
-// clientOf returns whom an instance serves: of a session's own child that session's client, of a shared one no one
+// clientProfileOf returns whom an instance serves: of a session's own child that session's client, of a shared one no one
 // in particular.
-func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
+func (h *Hub) clientProfileOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (h *Hub) yieldInstance(k spec.Key) bool {
 	return ok && s.yieldSession != nil && s.yieldSession()
 }
 
-// levelOf returns the most verbose level that a session of an instance wants.
-func (h *Hub) levelOf(k spec.Key) string {
+// logLevelOf returns the most verbose level that a session of an instance wants.
+func (h *Hub) logLevelOf(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.heardLevel().String()
 	}
@@ -119,10 +119,10 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 	return nil
 }
 
-// noRoots returns why an instance is served no roots, for the answer to
+// noRootsReason returns why an instance is served no roots, for the answer to
 // its roots/list. One that several sessions share is told about none of
 // them.
-func (h *Hub) noRoots(k spec.Key) string {
+func (h *Hub) noRootsReason(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		rootsView := s.roots.RootsView()
 		if conf := s.current.InForce(); conf.Child(k.Child) != nil {
@@ -185,16 +185,16 @@ func (s *Session) passNotification(ctx context.Context, k spec.Key, m *jsonrpc.M
 // own is told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
 	during := inflight.FromContext[call.Requester](ctx)
-	on, behalf, _ := s.sender.InFlight.Find(k, during)
-	to := behalf.Client
+	request, behalf, _ := s.sender.InFlight.Find(k, during)
+	requester := behalf.Client
 	switch {
 	case !s.handshaken.Load():
-		return to
-	case on != nil && (on == during || !run.CallKnown(ctx) && m.Method == methods.Message):
-		return to
+		return requester
+	case request != nil && (request == during || !run.CallKnown(ctx) && m.Method == methods.Message):
+		return requester
 	}
-	if to != nil && !s.mainMessenger.Connected() {
-		return to
+	if requester != nil && !s.mainMessenger.Connected() {
+		return requester
 	}
 	return s.mainClient
 }
@@ -215,12 +215,12 @@ func (h *Hub) passModernTaskStatus(k spec.Key, m *jsonrpc.Message) {
 func (h *Hub) passTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	own, _ := h.sessions.Owner(k)
 	for _, s := range h.sessions.SessionsOf(k) {
-		mine, known := s.tasks.HandleStatus(k, m)
+		isOwnTask, known := s.tasks.HandleStatus(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
 		if s.tasks.IsDenied(taskSession{s}, m) {
 			continue
 		}
-		if mine || !known && s == own && s.handshaken.Load() {
+		if isOwnTask || !known && s == own && s.handshaken.Load() {
 			s.mainMessenger.TryNotify(m.Method, m.Params)
 		}
 	}
@@ -229,7 +229,7 @@ func (h *Hub) passTaskStatus(k spec.Key, m *jsonrpc.Message) {
 // recordRedefinitions logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
 func (h *Hub) recordRedefinitions(k spec.Key, tools []offers.Redefinition) {
-	conf, owner := h.nowOf(k).Common(), "" // whatever toolsets show
+	conf, owner := h.configurationOf(k).Common(), "" // whatever toolsets show
 	if s, ok := h.sessions.Owner(k); ok {
 		owner = s.id
 	}

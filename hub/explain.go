@@ -28,7 +28,7 @@ func (s *Session) answerExplain(ctx context.Context, m *jsonrpc.Message) jsonrpc
 
 func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {
 	if hidden := s.explainHidden(name); hidden != nil {
-		return jsonAnswer(hidden), nil
+		return encodeAnswer(hidden), nil
 	}
 	tool, refusal := s.sender.FindTool(ctx, name)
 	if tool.Tool == nil {
@@ -41,7 +41,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Tool: name, Server: tool.Child, ToolName: tool.OwnName, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
 		Roots: []string{}, Findings: []status.Finding{}, Era: s.sender.ClientOf(ctx).Era(),
 	}
-	f, err := s.sender.Preview(ctx, tool, arguments)
+	f, err := s.sender.PreviewCall(ctx, tool, arguments)
 	switch kind := failure.KindOf(context.Background(), err); {
 	case err == nil:
 		e.TakePreview(f)
@@ -57,20 +57,20 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	default:
 		return failure.AnswerEnded(ctx, err), err
 	}
-	return jsonAnswer(e), nil
+	return encodeAnswer(e), nil
 }
 
 // explainHidden explains why the toolsets of the session hide a tool of this name; nil: they do not. The server of the longest prefix counts,
 // which was not started.
 func (s *Session) explainHidden(name string) *status.Explanation {
 	conf := s.currentConfiguration()
-	all := conf.Common()
-	owners := all.CatalogBuilder.Owners(name)
+	unfiltered := conf.Common()
+	owners := unfiltered.CatalogBuilder.Owners(name)
 	if conf.ToolsetView() == nil || len(owners) == 0 {
 		return nil
 	}
 	server := owners[0]
-	tool := strings.TrimPrefix(name, all.Child(server).Prefix)
+	tool := strings.TrimPrefix(name, unfiltered.Child(server).Prefix)
 	reasons := conf.ToolsetView().WhyHidden(server, tool)
 	if reasons == nil || s.Catalog().Tool(name) != nil { // the latter is of the hub itself, or of a server without a prefix
 		return nil

@@ -49,8 +49,8 @@ type (
 	Caller   = admission.Caller
 )
 
-// Basis returns a digest of what a caller is admitted by.
-func Basis(settings ...any) string { return admission.Basis(settings...) }
+// DigestBasis returns a digest of what a caller is admitted by.
+func DigestBasis(settings ...any) string { return admission.Basis(settings...) }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
 // ends, and stops then as the options say. It returns when every session has
@@ -90,8 +90,8 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 	return &HTTPFront{front, n}, nil
 }
 
-// Prepare makes what other options need; see [httpfront.Front.Prepare].
-func (f *HTTPFront) Prepare(o HTTPOptions) (follow func(), err error) {
+// PrepareOptions makes what other options need; see [httpfront.Front.Prepare].
+func (f *HTTPFront) PrepareOptions(o HTTPOptions) (follow func(), err error) {
 	if _, err := seal.New(o.StateKeys...); err != nil {
 		return nil, err
 	}
@@ -208,18 +208,18 @@ func (s httpSession) Notify(m *jsonrpc.Message) {
 }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.
-func (s *Session) serveAndWait(r client.RequestMessenger, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) serveAndWait(r client.RequestMessenger, cancellation *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	c := &struct {
 		handshake.Client
 		call.AwaitedAnswer
-	}{handshake.Client{RequestMessenger: r, Host: handshakeHost{s}}, call.AwaitedAnswer{Cancellation: end}}
+	}{handshake.Client{RequestMessenger: r, Host: handshakeHost{s}}, call.AwaitedAnswer{Cancellation: cancellation}}
 	s.markReady()
 	if !modern.DeclaresCapabilities(m) {
 		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.AwaitedAnswer, m); ok {
 			return answer
 		}
 	}
-	return s.ServeRequest(withClient(end.Context(), &c.Client), m)
+	return s.ServeRequest(contextWithClient(cancellation.Context(), &c.Client), m)
 }
 
 // recordOrigin tells the record who has begun a session over HTTP, and from where.

@@ -102,13 +102,40 @@ func New(cfg Config) (*Hub, error) {
 	h.callers.SetWanted(conf.ExchangesTokens())
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
-		h.watchWith(cfg.Telemetry)
+		h.countWith(cfg.Telemetry)
 		changed = h.updateChild
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.SupervisorOptions{
-		Specs: conf.Specs(), Changed: changed, ListsChanged: h.tellListsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.recordRedefinitions, Refused: h.recordKernelRefusal, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
+		Specs:         conf.Specs(),
+		Changed:       changed,
+		ListsChanged:  h.tellListsChanged,
+		Notification:  h.handleChildNotification,
+		Request:       h.handleChildRequest,
+		ClientProfile: h.clientProfileOf,
+		Principal:     h.principalOf,
+		Yield:         h.yieldInstance,
+		Level:         h.logLevelOf,
+		Roots:         h.rootsQuery,
+		NoRoots:       h.noRootsReason,
+		Log:           cfg.Log,
+		Version:       cfg.Version,
+		OnStderr:      cfg.OnStderrLine,
+		Record:        cfg.Record,
+		Redefined:     h.recordRedefinitions,
+		Refused:       h.recordKernelRefusal,
+		Launcher:      cfg.Launcher,
+		MaxStarting:   limits.Starting,
+		MaxChildren:   limits.Children,
+		MaxEach:       principalChildren(limits, limits.Children),
+		Environ:       cfg.Environ,
+		Home:          cfg.Home,
+		Dir:           cfg.Dir,
+		Cache:         cfg.Cache,
+		Secret:        cfg.Secret,
+		Login:         cfg.Login,
+		Writes:        cfg.RecordWritable,
+		Written:       cfg.Written,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
 	h.surroundings = surroundings.NewTable(&h.current, h.sup, h.ownTools)
@@ -179,7 +206,7 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 	h.surroundings.Follow(conf, func(next map[*configuration.Current]*configuration.Configuration) {
 		h.sessions.Replace(next)
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
-	}, h.tellEnd)
+	}, h.logEndReason)
 	h.turns.Set(conf.CallLimits())
 	h.callers.SetWanted(conf.ExchangesTokens())
 }
@@ -188,11 +215,11 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 func diffConfigurations(conf, old *configuration.Configuration) ReloadReport {
 	a := ReloadReport{Generation: conf.Number}
 	for _, name := range conf.ChildNames() {
-		was := old.Child(name)
+		oldChild := old.Child(name)
 		switch {
-		case was == nil:
+		case oldChild == nil:
 			a.Added = append(a.Added, name)
-		case was.Spec.Revision != conf.Child(name).Spec.Revision:
+		case oldChild.Spec.Revision != conf.Child(name).Spec.Revision:
 			a.Replaced = append(a.Replaced, name)
 		default:
 			a.Untouched = append(a.Untouched, name)

@@ -9,10 +9,10 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// Inside reports whether one of these paths, or the folder that it is a name in, lies inside what some session or some server has in scope, or what the
+// FindRootOf reports whether one of these paths, or the folder that it is a name in, lies inside what some session or some server has in scope, or what the
 // policy opens: tools could have written it. root is the URI of the first such root, "" where none contains it or it cannot be told, which counts as
 // inside. If no boundary is known at all there is nothing to be inside of.
-func (h *Hub) Inside(paths ...string) (root string, inside bool) {
+func (h *Hub) FindRootOf(paths ...string) (root string, inside bool) {
 	names := make([]string, 0, 2*len(paths))
 	for _, path := range paths {
 		names = append(names, path, filepath.Dir(path)) // a link may lie inside and lead outside

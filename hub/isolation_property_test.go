@@ -301,7 +301,7 @@ func (m *islands) do(t trip) {
 			m.fail("%v", err)
 		}
 	case t.what == "restart":
-		if _, err := m.h.Restart(m.T.Context(), t.child); err != nil {
+		if _, err := m.h.RestartServer(m.T.Context(), t.child); err != nil {
 			m.fail("%v", err)
 		}
 	case t.what == "crash":

@@ -180,7 +180,7 @@ func (k *sessionKeeper) connectionOptions(s *Session, options *jsonrpc.ConnOptio
 		}
 		level, ok := declaration.ReadLevel(jsonrpc.AppendString(nil, r.Level))
 		if ok {
-			s.putLevel(ctx, level)
+			s.applyLevel(ctx, level)
 		}
 		s.notifier.Restore(r.announcedLists())
 		if r.Initialized {
@@ -200,10 +200,10 @@ func (k *sessionKeeper) connectionOptions(s *Session, options *jsonrpc.ConnOptio
 }
 
 // announcedLists returns the lists that the client has seen and was promised notices about.
-func (r *keptRecord) announcedLists() map[int]string {
-	capabilities := jsonrpc.Get(r.Answer, "capabilities")
+func (state *keptRecord) announcedLists() map[int]string {
+	capabilities := jsonrpc.Get(state.Answer, "capabilities")
 	told := map[int]string{}
-	for list, digest := range r.Lists {
+	for list, digest := range state.Lists {
 		if list < 0 || list >= int(offers.Kinds) {
 			continue
 		}

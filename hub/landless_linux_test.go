@@ -154,7 +154,7 @@ func landless(t *testing.T, why string) {
 	if e := c.raw(MethodExplain, toolCall("kid__shell", `{"Name":"true"}`)); !strings.Contains(e, `"kernel":"none"`) || !strings.Contains(e, lacks) || !strings.Contains(e, why) {
 		t.Errorf("explain says %s", e)
 	}
-	if _, err := c.hub.Restart(t.Context(), "kid"); err != nil {
+	if _, err := c.hub.RestartServer(t.Context(), "kid"); err != nil {
 		t.Error(err)
 	}
 	c.reads(d["a"])

@@ -64,7 +64,7 @@ func (s *Session) awaitChanged(ctx context.Context, k offers.ListKind) {
 // The client is told if something has changed.
 func (s *Session) refreshLists() {
 	for _, name := range s.currentConfiguration().ServedNames() {
-		s.hub.sup.Refresh(s.ChildStatus(name).Key, quietFresh)
+		s.hub.sup.RefreshLists(s.ChildStatus(name).Key, quietFresh)
 	}
 }
 
@@ -144,9 +144,9 @@ func (s *Session) listCaching(k offers.ListKind) modern.Caching {
 	return modern.Caching{TTL: max(0, ttl.Milliseconds()), Public: public && parts > 0}
 }
 
-// withExtensions adds what the children offer beyond the protocol, as far as it is
+// addExtensions adds what the children offer beyond the protocol, as far as it is
 // known by now, to the result of initialize.
-func (s *Session) withExtensions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
+func (s *Session) addExtensions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	all := conf.CatalogBuilder.Extensions(offers)
 	known := s.unconfirmedExtensions(conf, offers, all)
@@ -170,9 +170,9 @@ func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
-// withInstructions adds what hub.json says about the hub and its toolsets, the servers if their tools are not listed, and what the
+// addInstructions adds what hub.json says about the hub and its toolsets, the servers if their tools are not listed, and what the
 // children say about themselves, as far as it is known by now, each under its name.
-func (s *Session) withInstructions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
+func (s *Session) addInstructions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	own := jsonrpc.Get(result, "instructions")
 	text, ok := jsonrpc.String(own)
 	if !ok {

@@ -242,18 +242,18 @@ func TestLevelOfShared(t *testing.T) {
 	if n := h.sessions.SessionCount(key); n != 41 {
 		t.Fatalf("%d sessions share it", n)
 	}
-	if looked := h.sessions.Levels(key); len(looked) != 2 || h.levelOf(key) != "debug" {
-		t.Errorf("%s, of %v", h.levelOf(key), looked)
+	if looked := h.sessions.Levels(key); len(looked) != 2 || h.logLevelOf(key) != "debug" {
+		t.Errorf("%s, of %v", h.logLevelOf(key), looked)
 	}
 	body(t, loud.request("logging/setLevel", `{"level":"info"}`))
-	if got := h.levelOf(key); got != "info" {
+	if got := h.logLevelOf(key); got != "info" {
 		t.Errorf("after another wish: %s", got)
 	}
 	w.do("DELETE", "", headerSession, loud.session)
 	if !bounds.Within(bounds.Patience, func() bool { return h.sessions.SessionCount(key) == 40 }) { // it ends after the answer
 		t.Fatal("the session does not end")
 	}
-	if got := h.levelOf(key); got != "error" {
+	if got := h.logLevelOf(key); got != "error" {
 		t.Errorf("after its end: %s", got)
 	}
 }

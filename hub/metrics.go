@@ -17,8 +17,8 @@ type (
 // NewTelemetry makes the Telemetry that Config.Telemetry takes.
 func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 
-// watchWith has t count what the hub does. It is called before anything runs.
-func (h *Hub) watchWith(t *Telemetry) {
+// countWith has t count what the hub does. It is called before anything runs.
+func (h *Hub) countWith(t *Telemetry) {
 	h.telemetry = t
 	t.SetGauges(telemetry.Gauges{
 		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load, Waiting: h.turns.Waiting,

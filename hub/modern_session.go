@@ -35,7 +35,7 @@ func (s modernHost) RootsTimeout() time.Duration { return s.currentConfiguration
 func (s modernHost) FS() guard.FS                { return s.currentConfiguration().FS }
 func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots }
 
-func (modernHost) BeforeWait(ctx context.Context) { call.YieldTurn(ctx) }
+func (modernHost) BeforeWait(ctx context.Context) { call.YieldServerTurn(ctx) }
 
 func (s modernHost) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView) error {
 	if !s.assignedSession.HasServed(rootsView) {
@@ -59,8 +59,8 @@ func modernOf(ctx context.Context) *modern.Client {
 	return c
 }
 
-// withClient returns a context in which c is the client of the request, so that what the hub says on account of the request goes to c.
-func withClient(ctx context.Context, c client.Client) context.Context {
+// contextWithClient returns a context in which c is the client of the request, so that what the hub says on account of the request goes to c.
+func contextWithClient(ctx context.Context, c client.Client) context.Context {
 	request := client.RequestOf(ctx)
 	request.Client = c
 	return client.NewContext(ctx, request)
@@ -98,31 +98,31 @@ type modernRequest struct {
 	meta    modern.Meta
 }
 
-func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.session.sender.CalledTool(r.message); tool != nil {
+func (request *modernRequest) Mirrors() []mirror.Mark {
+	if tool := request.session.sender.CalledTool(request.message); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
 }
 
-func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
-	return r.session.modernServer.OtherNode(r.message)
+func (request *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
+	return request.session.modernServer.OtherNode(request.message)
 }
 
-func (r *modernRequest) HasMethod() bool {
-	handler := r.session.handlerOf(r.message.Method)
-	if r.message.Method == methods.ListSkills {
-		return r.session.listsSkills()
+func (request *modernRequest) HasMethod() bool {
+	handler := request.session.handlerOf(request.message.Method)
+	if request.message.Method == methods.ListSkills {
+		return request.session.listsSkills()
 	}
 	if handler.modern != nil && handler.Kind == methods.Extension { // a server that has the extension may have answered the request
-		return len(r.session.sender.Offering.Catalog().Extensions().Speakers(r.message.Method)) > 0
+		return len(request.session.sender.Offering.Catalog().Extensions().Speakers(request.message.Method)) > 0
 	}
 	return handler.modern != nil
 }
 
-func (r *modernRequest) Serve(ctx context.Context, exchange *httpfront.ModernExchange) jsonrpc.Answer {
-	return r.session.guardAnswer(r.message, func() jsonrpc.Answer {
-		return r.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: exchange}), r.message, r.meta, exchange)
+func (request *modernRequest) Serve(ctx context.Context, exchange *httpfront.ModernExchange) jsonrpc.Answer {
+	return request.session.guardAnswer(request.message, func() jsonrpc.Answer {
+		return request.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: exchange}), request.message, request.meta, exchange)
 	})
 }
 
@@ -170,19 +170,19 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 	case handler.Kind == methods.Hub, handler.Kind == methods.List:
 		return handler.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), handler.modern)
 	case handler.Kind == methods.Stream:
-		return handler.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
+		return handler.modern(s, contextWithClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Notifier: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Notifier: out, Asks: handler.MayAsk}, func(c *modern.Client, cancellation *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if handler.MayAsk {
 			if level != 0 {
-				s.raiseModernLevel(end.Context(), level)
+				s.raiseModernLevel(cancellation.Context(), level)
 			}
-			if answer, ok := s.sender.TryCallToolAndWait(c, &call.AwaitedAnswer{Cancellation: end}, request); ok {
+			if answer, ok := s.sender.TryCallToolAndWait(c, &call.AwaitedAnswer{Cancellation: cancellation}, request); ok {
 				return answer
 			}
 		}
-		return handler.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), handler.modern)
+		return handler.serveAndRecord(s, contextWithClient(cancellation.Context(), c), request, s.metrics.StartModernTiming(), handler.modern)
 	})
 }
 
@@ -205,7 +205,7 @@ func (s *Session) answerDiscover(ctx context.Context, _ *jsonrpc.Message) jsonrp
 		known = strings.TrimPrefix(known+","+maybe, ",")
 	}
 	b = append(all.Append(b, known), `},"instructions":`...)
-	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'), conf, offered)
+	result := s.addInstructions(append(jsonrpc.AppendString(b, instructions), '}'), conf, offered)
 	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.listCaching(offers.Kinds).TTL}, false)
 }
 

@@ -64,10 +64,10 @@ func TestDirectoriesOfAServerUnderACeiling(t *testing.T) {
 	cfg.Children[0].Roots = directories(d["own"], d["mine"])
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"])}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c"}}})
-	if _, inside := h.Inside(d["own"] + "/hub.json"); !inside {
+	if _, inside := h.FindRootOf(d["own"] + "/hub.json"); !inside {
 		t.Error("what the server may write counts as no place where hub.json could have been written")
 	}
-	if _, inside := h.Inside(t.TempDir() + "/hub.json"); inside {
+	if _, inside := h.FindRootOf(t.TempDir() + "/hub.json"); inside {
 		t.Error("control: every place counts as one")
 	}
 	for who, want := range map[string][]string{"a": {d["mine"]}, "b": {d["own"], d["mine"]}, "c": nil} {

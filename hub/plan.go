@@ -43,8 +43,8 @@ type PlannedServer struct {
 	NotCompared bool         `json:"notCompared,omitempty"` // hub.lock has it, but what it offers is not known
 }
 
-// Plan returns what Apply would do with this Config. It changes and starts nothing.
-func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
+// PlanReload returns what Apply would do with this Config. It changes and starts nothing.
+func (h *Hub) PlanReload(cfg Config) ([]PlannedServer, error) {
 	done, err := h.beginReplacing(context.Background())
 	if err != nil {
 		return nil, err
@@ -79,16 +79,16 @@ func (h *Hub) everySession() []*Session {
 	return slices.SortedFunc(slices.Values(h.sessions.Sessions()), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 }
 
-func (p *reloadPlanner) planServers() []PlannedServer {
-	changes, processes := diffConfigurations(p.next, p.old), p.h.countProcesses()
-	before, after := p.listedTools(p.old), p.listedTools(p.next)
+func (planner *reloadPlanner) planServers() []PlannedServer {
+	changes, processes := diffConfigurations(planner.next, planner.old), planner.h.countProcesses()
+	before, after := planner.listedTools(planner.old), planner.listedTools(planner.next)
 	var out []PlannedServer
-	for _, name := range slices.Concat(p.next.ChildNames(), changes.Removed) {
+	for _, name := range slices.Concat(planner.next.ChildNames(), changes.Removed) {
 		s := PlannedServer{Server: name, Change: PlanStays}
 		switch {
 		case slices.Contains(changes.Removed, name):
 			s.Change = PlanStops
-			if why := unservedReason(p.next, name); why != noEntry {
+			if why := unservedReason(planner.next, name); why != noEntry {
 				s.Why = why
 			}
 		case slices.Contains(changes.Added, name):
@@ -96,22 +96,22 @@ func (p *reloadPlanner) planServers() []PlannedServer {
 		case slices.Contains(changes.Replaced, name):
 			s.Change = PlanRestarts
 		default:
-			if s.Why = p.restartReason(name); s.Why != "" {
+			if s.Why = planner.restartReason(name); s.Why != "" {
 				s.Change = PlanRestarts
 			}
 		}
 		if s.Change == PlanRestarts || s.Change == PlanStops {
 			s.Processes = processes[name]
 		}
-		if c := p.next.Child(name); c != nil && c.Spec.ShareWhy != "" {
+		if c := planner.next.Child(name); c != nil && c.Spec.ShareWhy != "" {
 			s.Share, s.ShareWhy = c.Spec.Share.String(), c.Spec.ShareWhy
 		}
 		then, known := after[name]
-		s.Opens = p.news[name]
-		s.Recorded, s.RecordedDiffers = p.recorded[name], p.differs[name]
+		s.Opens = planner.news[name]
+		s.Recorded, s.RecordedDiffers = planner.recorded[name], planner.differs[name]
 		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
 		s.Appear, s.Vanish = missingFrom(then, before[name]), missingFrom(before[name], then)
-		s.Changes, s.NotCompared = p.compareLocked(name)
+		s.Changes, s.NotCompared = planner.compareLocked(name)
 		out = append(out, s)
 	}
 	return out
@@ -119,16 +119,16 @@ func (p *reloadPlanner) planServers() []PlannedServer {
 
 // compareLocked returns how what a server offers differs from hub.lock. unknown reports that hub.lock has the server, and that what it offers is
 // not known.
-func (p *reloadPlanner) compareLocked(name string) (changes []pin.Change, unknown bool) {
-	c := p.next.Child(name)
-	if c == nil || !p.next.Pins.HasLocked(name) {
+func (planner *reloadPlanner) compareLocked(name string) (changes []pin.Change, unknown bool) {
+	c := planner.next.Child(name)
+	if c == nil || !planner.next.Pins.HasLocked(name) {
 		return nil, false
 	}
-	raw := p.offerOf(p.next, c)
+	raw := planner.offerOf(planner.next, c)
 	if raw == nil {
 		return nil, true
 	}
-	return p.next.Pins.Changes(name, raw), false
+	return planner.next.Pins.Changes(name, raw), false
 }
 
 // missingFrom returns the names of all that are not among have.
@@ -143,11 +143,11 @@ func missingFrom(all, have []string) (out []string) {
 
 // restartReason returns why a child whose entry stays as it is starts again for some
 // session; "" if it does not.
-func (p *reloadPlanner) restartReason(name string) string {
+func (planner *reloadPlanner) restartReason(name string) string {
 	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
-	for _, s := range p.sessions {
-		at, assigned := s.assignedSession.Assignments().Lookup(name)
-		next := cmp.Or(p.nextFor[s.current.Common()], p.next) // of one that has just come it is not known
+	for _, s := range planner.sessions {
+		assignment, assigned := s.assignedSession.Assignments().Lookup(name)
+		next := cmp.Or(planner.nextFor[s.current.Common()], planner.next) // of one that has just come it is not known
 		c := next.Child(name)
 		if !assigned || c == nil {
 			continue
@@ -158,12 +158,12 @@ func (p *reloadPlanner) restartReason(name string) string {
 		}
 		roots := s.assignedSession.RootsFor(next, c, rootsView)
 		switch k := s.assignedSession.KeyFor(c, roots); {
-		case k.Variant != at.Key.Variant && s.attachment != nil:
+		case k.Variant != assignment.Key.Variant && s.attachment != nil:
 			return "it is another one in the surroundings of a client"
-		case k != at.Key:
+		case k != assignment.Key:
 			return "another process serves the other roots"
 		case same[k]:
-		case p.h.sup.WouldReplace(k, roots):
+		case planner.h.sup.WouldReplace(k, roots):
 			return "it is started with the roots, which are others"
 		default:
 			same[k] = true
@@ -174,11 +174,11 @@ func (p *reloadPlanner) restartReason(name string) string {
 
 // listedTools returns the names of the tools of each server that are on the list
 // under a configuration, in its order, as far as their offers are known.
-func (p *reloadPlanner) listedTools(conf *configuration.Configuration) map[string][]string {
+func (planner *reloadPlanner) listedTools(conf *configuration.Configuration) map[string][]string {
 	offers := map[string]*catalog.Offer{}
 	for i := range conf.Children {
 		c := &conf.Children[i]
-		if raw := p.offerOf(conf, c); raw != nil {
+		if raw := planner.offerOf(conf, c); raw != nil {
 			offers[c.Spec.Name] = conf.CatalogBuilder.Read(c.Spec.Name, raw)
 		}
 	}
@@ -200,20 +200,20 @@ const maxAsked = 16
 
 // offerOf returns what a child offers: to a session of now if it is the one that
 // runs, else what is remembered of this very entry.
-func (p *reloadPlanner) offerOf(conf *configuration.Configuration, c *Child) *offers.RawOffer {
-	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
-		if o := p.offers[c.Spec.Name]; o != nil {
+func (planner *reloadPlanner) offerOf(conf *configuration.Configuration, c *Child) *offers.RawOffer {
+	if was := planner.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
+		if o := planner.offers[c.Spec.Name]; o != nil {
 			return o.Raw
 		}
 	}
-	for _, s := range p.sessions[:min(len(p.sessions), maxAsked)] {
+	for _, s := range planner.sessions[:min(len(planner.sessions), maxAsked)] {
 		if raw := s.assignedSession.RecallAs(conf, c, s.roots.ViewUnder(conf.Fallback, conf.RootsOf(s.principal.Key()))); raw != nil {
 			return raw
 		}
 	}
-	roots, common := conf.CommonRoots()[c.Spec.Name], p.h.sup.WithBoundary(conf.CommonBoundary(c))
+	roots, common := conf.CommonRoots()[c.Spec.Name], planner.h.sup.WithBoundary(conf.CommonBoundary(c))
 	for _, era := range []spec.Era{spec.EraAuto, spec.EraModern} {
-		if raw := common.RecallAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, roots); raw != nil {
+		if raw := common.RecallOfferAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, roots); raw != nil {
 			return raw
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// What Plan says is what Apply does, also where only the roots of a child change.
+// What PlanReload says is what Apply does, also where only the roots of a child change.
 func TestPlan(t *testing.T) {
 	placed := scripted("placed", childtest.Script{})
 	placed.Args = append(slices.Clone(placed.Args), "${roots}")
@@ -39,7 +39,7 @@ func TestPlan(t *testing.T) {
 	next := config(two, other(kid, "x"), placed, shared, scripted("comes", childtest.Script{}))
 	next.Disabled = []string{"goes"}
 	next.Children[1].Exclude = []string{"echo"}
-	plan, err := h.Plan(next)
+	plan, err := h.PlanReload(next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ goes stops 1 unknown=false disabled`
 			t.Errorf("%s: %d became %d", name, before[name], now)
 		}
 	}
-	if _, err := h.Plan(Config{}); err == nil {
+	if _, err := h.PlanReload(Config{}); err == nil {
 		t.Error("a plan without a Checker")
 	}
 }

@@ -151,7 +151,7 @@ func TestInsideWhatThePolicyOpens(t *testing.T) {
 	}}
 	h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), policy))
 	for name, want := range map[string]bool{"box": true, "docs": true, "private": false, "elsewhere": false} {
-		if _, got := h.Inside(filepath.Join(d[name], "hub.json")); got != want {
+		if _, got := h.FindRootOf(filepath.Join(d[name], "hub.json")); got != want {
 			t.Errorf("%s: inside %t, want %t", name, got, want)
 		}
 	}

@@ -76,7 +76,7 @@ func TestARestartNamesWhoIsServed(t *testing.T) {
 		c.raw("tools/call", toolCall("kid__echo", `{}`))
 	}
 	id := r.hub.Status().Sessions[1].ID
-	if done, err := r.hub.Restart(t.Context(), "kid"); err != nil || done.Processes != 2 || len(done.Sessions) != 1 || done.Sessions[0] != id {
+	if done, err := r.hub.RestartServer(t.Context(), "kid"); err != nil || done.Processes != 2 || len(done.Sessions) != 1 || done.Sessions[0] != id {
 		t.Errorf("%+v, %v; want %s alone", done, err, id)
 	}
 }

@@ -43,18 +43,18 @@ func (h *Hub) Tools() []status.ServerTools { return status.ServerToolsOf(h.sessi
 
 // everyChild returns the children of the hub's own surroundings, and the ones that only sessions in others have.
 func everyChild(conf *configuration.Configuration, sessions []*Session) []Child {
-	all := conf.Children
+	found := conf.Children
 	for _, s := range sessions {
 		if s.attachment == nil {
 			continue
 		}
 		for _, child := range s.currentConfiguration().Children {
-			if !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
-				all = append(slices.Clip(all), child)
+			if !slices.ContainsFunc(found, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
+				found = append(slices.Clip(found), child)
 			}
 		}
 	}
-	return all
+	return found
 }
 
 // reportStatus reports a session. no one are the entries that no session is served.

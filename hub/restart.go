@@ -21,7 +21,7 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("%s is not served: %s", e.Server, e.Reason)
 }
 
-// RestartReport is what Restart has done. JSON.
+// RestartReport is what RestartServer has done. JSON.
 type RestartReport struct {
 	Processes int      `json:"processes"`          // that ran, or were to, and have ended or end with their calls
 	Ready     int      `json:"ready"`              // that run in their place
@@ -29,12 +29,12 @@ type RestartReport struct {
 	Sessions  []string `json:"sessions,omitempty"` // ids of the ones that were served by them, of clients that share this hub
 }
 
-// Restart starts a child again, for all sessions. It is as if the entry had changed:
+// RestartServer starts a child again, for all sessions. It is as if the entry had changed:
 // calls under way end in the old process, calls that come go to the new one, and
 // failures before count no longer. It waits until there is a new process for each that
 // there was, or it is known why there is none. If there was none, the next call starts
 // it.
-func (h *Hub) Restart(ctx context.Context, name string) (RestartReport, error) {
+func (h *Hub) RestartServer(ctx context.Context, name string) (RestartReport, error) {
 	var r RestartReport
 	start, served, err := h.replaceChild(ctx, name)
 	if err != nil {

@@ -27,7 +27,7 @@ func TestRestart(t *testing.T) {
 	c.raw("tools/call", toolCall("other__echo", `{}`))
 	was, beside := pid(t, h, "kid"), pid(t, h, "other")
 
-	if r, err := h.Restart(t.Context(), "kid"); err != nil || !reflect.DeepEqual(r, RestartReport{Processes: 1, Ready: 1}) {
+	if r, err := h.RestartServer(t.Context(), "kid"); err != nil || !reflect.DeepEqual(r, RestartReport{Processes: 1, Ready: 1}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	c.raw("tools/call", toolCall("kid__echo", `{}`))
@@ -39,7 +39,7 @@ func TestRestart(t *testing.T) {
 	}
 	for name, want := range map[string]string{"off": "disabled", "odd": "it lacks something", "none": noEntry} {
 		var gone *NotServedError
-		if _, err := h.Restart(t.Context(), name); !errors.As(err, &gone) || gone.Reason != want {
+		if _, err := h.RestartServer(t.Context(), name); !errors.As(err, &gone) || gone.Reason != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestRestartDuringACall(t *testing.T) {
 		done := make(chan string)
 		go func() { done <- c.raw("tools/call", toolCall("kid__progress", `{"Steps":1,"Every":60000000000}`)) }()
 		synctest.Wait()
-		if r, err := h.Restart(context.Background(), "kid"); !reflect.DeepEqual(r, RestartReport{Processes: 1, Ready: 1}) || err != nil {
+		if r, err := h.RestartServer(context.Background(), "kid"); !reflect.DeepEqual(r, RestartReport{Processes: 1, Ready: 1}) || err != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		c.tagged(s, "kid", "after")
@@ -81,7 +81,7 @@ func TestRestartClosesTheCircuit(t *testing.T) {
 			t.Fatalf("%+v", st)
 		}
 		before, _ := s.count("kid")
-		if r, err := h.Restart(context.Background(), "kid"); r.Processes != 1 || r.Ready != 0 || r.Error == "" || err != nil {
+		if r, err := h.RestartServer(context.Background(), "kid"); r.Processes != 1 || r.Ready != 0 || r.Error == "" || err != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if st := h.Status().Children[0]; st.CircuitOpen || st.Failures > 2 {

@@ -43,7 +43,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	if err := given(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
-	h.sup.Apply(conf.Specs())
+	h.sup.ApplySpecs(conf.Specs())
 	conf.MarkFollowed(old)
 	if err := s.assignedSession.AwaitServed(t.Context(), s.roots.RootsView(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)

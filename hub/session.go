@@ -266,7 +266,7 @@ func (s *Session) clientName() string {
 	return s.name
 }
 
-func jsonAnswer(v any) jsonrpc.Answer {
+func encodeAnswer(v any) jsonrpc.Answer {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return jsonrpc.AnswerFailure(err.Error())
@@ -326,12 +326,12 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if !ok {
 		return jsonrpc.RefuseParams("logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
 	}
-	s.putLevel(ctx, level)
+	s.applyLevel(ctx, level)
 	s.keeper.changeRecord(func(r *keptRecord) { r.Level = level.String() })
 	return jsonrpc.ResultAnswer([]byte(`{}`))
 }
 
-func (s *Session) putLevel(ctx context.Context, level declaration.Level) {
+func (s *Session) applyLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	s.level = level
 	s.mu.Unlock()
@@ -374,7 +374,7 @@ func (s *Session) heardLevel() declaration.Level {
 func (h *Hub) tellLevel(ctx context.Context, k spec.Key) {
 	lease, ok := h.sup.TryAcquire(k)
 	if !ok {
-		h.sup.LevelChanged(k)
+		h.sup.UpdateLevel(k)
 		return
 	}
 	defer lease.Release()

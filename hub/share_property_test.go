@@ -104,7 +104,7 @@ func (m *theater) do(st step) {
 		}
 	case st.what == "restart":
 		n, _ := m.s.count("")
-		if _, err := m.h.Restart(m.t.Context(), st.child); err != nil {
+		if _, err := m.h.RestartServer(m.t.Context(), st.child); err != nil {
 			m.fail("%v", err)
 		}
 		m.since[st.child] = int64(n)

@@ -22,29 +22,29 @@ import (
 	"mcphub/internal/printable"
 )
 
-// ServeStdio serves one client over a pair of streams, which it closes, until in ends or
+// ServeStdio serves one client over a pair of streams, which it closes, until input ends or
 // ctx does. It returns when the session's goroutines have ended and its children have been
 // told to stop. Run must be running. Its error is an ErrSurroundings if nothing was read,
 // because the client cannot be served in its surroundings.
-func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s Surroundings) error {
+func (h *Hub) ServeStdio(ctx context.Context, input io.ReadCloser, output io.Writer, s Surroundings) error {
 	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
-		return h.serveStdio(ctx, in, out, nil, &s)
+		return h.serveStdio(ctx, input, output, nil, &s)
 	}
-	a, err := h.Prepare(ctx, s)
+	a, err := h.PrepareAttachment(ctx, s)
 	if err != nil {
-		return errors.Join(err, closeBoth(in, out))
+		return errors.Join(err, closeBoth(input, output))
 	}
-	return a.ServeStdio(ctx, in, out)
+	return a.ServeStdio(ctx, input, output)
 }
 
 // ServeStdio works like Hub.ServeStdio, once for an Attachment.
-func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+func (a *Attachment) ServeStdio(ctx context.Context, input io.ReadCloser, output io.Writer) error {
 	ctx, leave, err := a.at.Enter(ctx)
 	if err != nil {
-		return errors.Join(err, closeBoth(in, out))
+		return errors.Join(err, closeBoth(input, output))
 	}
 	defer leave()
-	err = a.hub.serveStdio(ctx, in, out, a.at, a.at.Surroundings)
+	err = a.hub.serveStdio(ctx, input, output, a.at, a.at.Surroundings)
 	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
 		return why
 	}
@@ -59,16 +59,16 @@ func closeBoth(in io.Closer, out io.Writer) error {
 	return in.Close()
 }
 
-func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *surroundings.Attachment, of *Surroundings) error {
-	as := of.Impersonate
-	if as == nil {
-		as = &Impersonation{Principal: principal.User()}
+func (h *Hub) serveStdio(ctx context.Context, input io.ReadCloser, output io.Writer, a *surroundings.Attachment, client *Surroundings) error {
+	impersonation := client.Impersonate
+	if impersonation == nil {
+		impersonation = &Impersonation{Principal: principal.User()}
 	}
-	options := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
+	options := sessionOptions{principal: impersonation.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(client, impersonation)}
 	if a != nil && a.Surroundings.Kept != nil {
 		var err error
 		if options.keeper, err = newSessionKeeper(a.Surroundings.Kept); err != nil {
-			return errors.Join(err, closeBoth(in, out))
+			return errors.Join(err, closeBoth(input, output))
 		}
 		options.bearer, options.seal = options.keeper.requestBearer()
 	}
@@ -79,14 +79,14 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 		OnReadLoop: isServedInOrder, Fast: s.tryFastCall, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
 	}
 	resumed := options.keeper.connectionOptions(s, &connOptions)
-	conn := jsonrpc.NewConn(in, out, s, connOptions)
+	conn := jsonrpc.NewConn(input, output, s, connOptions)
 	s.setMainMessenger(pipeClient{conn})
-	s.initRoots(as.Ceiling)
+	s.initRoots(impersonation.Ceiling)
 	return s.serveFront(ctx, func(ctx context.Context) error {
 		wait, err := resumed(ctx)
 		defer wait()
 		if err != nil {
-			return errors.Join(err, closeBoth(in, out))
+			return errors.Join(err, closeBoth(input, output))
 		}
 		return conn.Run(ctx)
 	})
@@ -94,9 +94,9 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 
 // toolsetsOf returns what the toolsets of a client in some surroundings are told by, but for its name. A command that shows what a client
 // would get has no project.
-func (h *Hub) toolsetsOf(of *Surroundings, as *Impersonation) toolset.Claim {
-	claim, conf := toolset.Claim{Bound: as.Toolsets, Flag: of.Toolsets}, h.currentConfiguration()
-	if dir := cmp.Or(of.Dir, conf.Dir); dir != "" && !conf.Inspect { // a reload may name its project
+func (h *Hub) toolsetsOf(client *Surroundings, impersonation *Impersonation) toolset.Claim {
+	claim, conf := toolset.Claim{Bound: impersonation.Toolsets, Flag: client.Toolsets}, h.currentConfiguration()
+	if dir := cmp.Or(client.Dir, conf.Dir); dir != "" && !conf.Inspect { // a reload may name its project
 		claim.Dirs = []string{dir}
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 			claim.Dirs = append(claim.Dirs, real)
@@ -165,7 +165,7 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 	if answer.Result != nil {
 		s.AwaitRecalled(ctx)
 		conf, offers := s.offersAtGreeting(ctx)
-		answer.Result = s.withExtensions(s.withTasks(s.withInstructions(answer.Result, conf, offers), conf, offers), conf, offers)
+		answer.Result = s.addExtensions(s.removeUnservedTasks(s.addInstructions(answer.Result, conf, offers), conf, offers), conf, offers)
 		s.keeper.changeRecord(func(r *keptRecord) { r.Answer = answer.Result })
 	}
 	return answer
@@ -178,7 +178,7 @@ func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
-	answer := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
+	answer := encodeAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
 	if answer.Result != nil {
 		s.hub.welcomes.Store(version, answer.Result)
 	}

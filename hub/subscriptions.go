@@ -48,13 +48,13 @@ func (s subscribeSession) Lists() []subscribe.List {
 	return all
 }
 
-func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (s subscribeSession) AskInOrder(ctx context.Context, uri string, ask func(subscribe.ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
-		list, sure, refusal := s.subscribableSources(ctx, uri)
+		list, isComplete, refusal := s.subscribableSources(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		answer, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
+		answer, _, err := s.sender.AskInOrder(ctx, uri, list, isComplete, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
 			return ask(resourceSource{s.Session, from})
 		})
 		return answer, err
@@ -79,7 +79,7 @@ func (s subscribeSession) At(child, uri string) subscribe.ResourceSource {
 
 func (s subscribeSession) Denies(child string) bool {
 	conf := s.currentConfiguration()
-	return conf.Checker.Refuses(child, methods.Subscribe) || !conf.CatalogBuilder.ShowsOthers(child)
+	return conf.Checker.RefusesTool(child, methods.Subscribe) || !conf.CatalogBuilder.ShowsOthers(child)
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
@@ -89,15 +89,15 @@ func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 
 // subscribableSources returns the children that may have a resource and tell about changes,
 // the likeliest first. If there are none the answer reports why.
-func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.ResourceSource, sure bool, refusal jsonrpc.Answer) {
-	list, sure, tells := s.sender.ResourceSources(ctx, uri)
+func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.ResourceSource, isComplete bool, refusal jsonrpc.Answer) {
+	list, isComplete, tells := s.sender.ResourceSources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, failure.NoResource(uri)
 	}
 	list = slices.DeleteFunc(list, func(from offering.ResourceSource) bool {
 		return !tells.IsSubscribable(from.Child) && !from.Conf.IsDenied(from.Child) // that is denied, and recorded
 	})
-	return list, sure, jsonrpc.RefuseMethod(texts.NoChanges)
+	return list, isComplete, jsonrpc.RefuseMethod(texts.NoChanges)
 }
 
 // A resourceSource is a resource of one child as package subscribe knows it.
@@ -106,15 +106,17 @@ type resourceSource struct {
 	from offering.ResourceSource
 }
 
-func (p resourceSource) Key() spec.Key { return p.s.assignedSession.Assignments().Key(p.from.Child) }
-func (p resourceSource) URI() string   { return p.from.URI }
+func (source resourceSource) Key() spec.Key {
+	return source.s.assignedSession.Assignments().Key(source.from.Child)
+}
+func (source resourceSource) URI() string { return source.from.URI }
 
-func (p resourceSource) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (source resourceSource) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	var leased func(*children.Lease) error
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	answer, err := p.s.sender.SendAboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	answer, err := source.s.sender.SendAboutResource(ctx, m, source.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}

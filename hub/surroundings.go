@@ -27,15 +27,15 @@ type Attachment struct {
 	at  *surroundings.Attachment
 }
 
-// Prepare makes ready to serve a session in its surroundings. The error reports why it cannot be served there; it is
+// PrepareAttachment makes ready to serve a session in its surroundings. The error reports why it cannot be served there; it is
 // an ErrSurroundings. What there is to say about them goes to their Log.
-func (h *Hub) Prepare(ctx context.Context, s Surroundings) (*Attachment, error) {
+func (h *Hub) PrepareAttachment(ctx context.Context, s Surroundings) (*Attachment, error) {
 	at, err := h.surroundings.Prepare(ctx, s)
 	return &Attachment{h, at}, err
 }
 
-// Keep has the state of the session kept for a hub that comes after this one. It is called before ServeStdio.
-func (a *Attachment) Keep(m *kept.Memory) { a.at.Surroundings.Kept = m }
+// KeepSession has the state of the session kept for a hub that comes after this one. It is called before ServeStdio.
+func (a *Attachment) KeepSession(m *kept.Memory) { a.at.Surroundings.Kept = m }
 
 // tellClient tells the record and the hub's own log who has come with this session.
 func (s *Session) tellClient(of *Surroundings) {
@@ -48,8 +48,8 @@ func (s *Session) tellClient(of *Surroundings) {
 // longestFolder is how much of a folder's path is told.
 const longestFolder = 500
 
-// tellEnd logs, when a session ends, that it cannot be served by a configuration that was read again.
-func (h *Hub) tellEnd(a *surroundings.Attachment, why error) {
+// logEndReason logs, when a session ends, that it cannot be served by a configuration that was read again.
+func (h *Hub) logEndReason(a *surroundings.Attachment, why error) {
 	for _, log := range []zerolog.Logger{h.logOf(a), h.currentConfiguration().Log} {
 		log.Error().Err(why).Str("folder", a.Surroundings.Dir).Int("client", a.Surroundings.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")
 	}
@@ -63,8 +63,8 @@ func (h *Hub) logOf(a *surroundings.Attachment) zerolog.Logger {
 	return h.currentConfiguration().Log
 }
 
-// nowOf returns the configuration that counts for what an instance does beside its calls.
-func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
+// configurationOf returns the configuration that counts for what an instance does beside its calls.
+func (h *Hub) configurationOf(k spec.Key) *configuration.Configuration {
 	for _, s := range h.sessions.SessionsOf(k) {
 		return s.currentConfiguration()
 	}
@@ -82,8 +82,8 @@ func (h *Hub) attachedSessions(k spec.Key) (ids []string) {
 	return ids
 }
 
-// Clients returns the processes of all clients that have named their process.
-func (h *Hub) Clients() (all []caller.Process) {
+// ClientProcesses returns the processes of all clients that have named their process.
+func (h *Hub) ClientProcesses() (all []caller.Process) {
 	for _, s := range h.sessions.Sessions() {
 		if s.attachment != nil {
 			all = append(all, s.attachment.Surroundings.Client)

@@ -65,7 +65,7 @@ func TestHungAttach(t *testing.T) {
 		refused := make(chan error, 1)
 		began := time.Now()
 		go func() {
-			_, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}})
+			_, err := h.PrepareAttachment(t.Context(), Surroundings{Environ: []string{deadFolder}})
 			refused <- err
 		}()
 		<-d.looks
@@ -134,7 +134,7 @@ func TestHungReload(t *testing.T) {
 func TestReplacedWhilePrepared(t *testing.T) {
 	t.Parallel()
 	onDead(t, func(t *testing.T, h *Hub, cfg Config, _ *dead) {
-		a, err := h.Prepare(t.Context(), Surroundings{Environ: []string{"LANG=a"}})
+		a, err := h.PrepareAttachment(t.Context(), Surroundings{Environ: []string{"LANG=a"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,13 +158,13 @@ func TestManyHung(t *testing.T) {
 	t.Parallel()
 	onDead(t, func(t *testing.T, h *Hub, _ Config, d *dead) {
 		for range surroundings.MaxHung {
-			if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) {
+			if _, err := h.PrepareAttachment(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) {
 				t.Fatal(err)
 			}
 			<-d.looks
 		}
 		began := time.Now()
-		if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) || time.Since(began) != 0 {
+		if _, err := h.PrepareAttachment(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) || time.Since(began) != 0 {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 	})

@@ -56,7 +56,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 
 func (s taskSession) Denies(child, tool string) bool {
 	now := s.currentConfiguration()
-	return now.IsDenied(child) || tool != "" && (now.Checker.Refuses(child, tool) || !now.ToolsetView().ShowsTool(child, tool))
+	return now.IsDenied(child) || tool != "" && (now.Checker.RefusesTool(child, tool) || !now.ToolsetView().ShowsTool(child, tool))
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
@@ -65,10 +65,10 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 
 func (s taskSession) Children() []string { return s.currentConfiguration().ServedNames() }
 
-func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
-	at, ok := s.assignedSession.Assignments().Lookup(child)
-	owner, owned := s.hub.sessions.Owner(at.Key)
-	return at.Key, ok && owned && owner == s.Session, ok
+func (s taskSession) Serving(child string) (k spec.Key, isOwner, ok bool) {
+	assignment, ok := s.assignedSession.Assignments().Lookup(child)
+	owner, hasOwner := s.hub.sessions.Owner(assignment.Key)
+	return assignment.Key, ok && hasOwner && owner == s.Session, ok
 }
 
 // serveTask answers tasks/get, tasks/result and tasks/cancel.
@@ -84,9 +84,9 @@ func (s *Session) serveModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	return s.tasks.Serve(ctx, taskSession{s}, m, true)
 }
 
-// withTasks leaves the capability of tasks out of the result of initialize, if it is known of every server that it has none. A
+// removeUnservedTasks leaves the capability of tasks out of the result of initialize, if it is known of every server that it has none. A
 // client asks for capabilities once, so one that is not known yet may turn out to have some.
-func (s *Session) withTasks(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
+func (s *Session) removeUnservedTasks(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	if !jsonrpc.IsObject(caps) || mayHaveTasks(conf, offers) {
 		return result

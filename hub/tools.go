@@ -87,19 +87,19 @@ func (s *Session) serveOwnTool(ctx context.Context, tool string, m *jsonrpc.Mess
 			return failure.AnswerEnded(ctx, err) // the client is asked for them first
 		}
 	}
-	at := slices.IndexFunc(s.hub.own, func(o ownTool) bool { return o.tool.Name == tool })
-	if at < 0 {
+	index := slices.IndexFunc(s.hub.own, func(o ownTool) bool { return o.tool.Name == tool })
+	if index < 0 {
 		return jsonrpc.RefuseParams(texts.UnknownTool(tool))
 	}
 	var req mcp.CallToolRequest
 	if err := json.Unmarshal(m.Frame, &req); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "unparsable tools/call request: "+err.Error())
 	}
-	res, err := s.hub.own[at].serve(s, ctx, req)
+	res, err := s.hub.own[index].serve(s, ctx, req)
 	if err != nil {
 		return jsonrpc.AnswerFailure(err.Error())
 	}
-	return jsonAnswer(res)
+	return encodeAnswer(res)
 }
 
 // notHere stands where a tool is served on the data plane and never arrives.
@@ -168,14 +168,14 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, maxFound)), nil
 	}
 	s.AwaitStarted(ctx)
-	tools, weak := s.Catalog().Find(query, limit)
-	found := foundTools{Weak: weak, Tools: []foundTool{}}
-	if weak {
+	tools, isWeak := s.Catalog().Find(query, limit)
+	found := foundTools{Weak: isWeak, Tools: []foundTool{}}
+	if isWeak {
 		found.Note = nothingFits
 	}
-	whole := req.GetBool("definitions", false)
+	isWhole := req.GetBool("definitions", false)
 	for _, t := range tools {
-		found.Tools = append(found.Tools, foundAs(t, whole))
+		found.Tools = append(found.Tools, foundAs(t, isWhole))
 	}
 	text, err := json.Marshal(found) // compact: schemas are long
 	if err != nil {
@@ -185,10 +185,10 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 }
 
 // foundAs returns what find-tools says about a tool, with its whole definition or in short.
-func foundAs(t *catalog.Tool, whole bool) foundTool {
+func foundAs(t *catalog.Tool, isWhole bool) foundTool {
 	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Shown(), Description: jsonrpc.Get(t.Def, "description")}
 	schema := jsonrpc.Get(t.Def, "inputSchema")
-	if whole {
+	if isWhole {
 		f.InputSchema = schema
 		return f
 	}

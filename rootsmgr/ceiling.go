@@ -13,11 +13,11 @@ import (
 const reasonAbove = "it lies outside the directories of the client's token (http.tokens in hub.json)"
 
 // ceilingSnapshot returns the ceiling as the filesystem is now, nil for none.
-func (s Settings) ceilingSnapshot(fsys guard.FS, generation uint64) *Snapshot {
-	if s.Ceiling == nil {
+func (settings Settings) ceilingSnapshot(fsys guard.FS, generation uint64) *Snapshot {
+	if settings.Ceiling == nil {
 		return nil
 	}
-	return blueprint{entries: s.Ceiling, places: s.settingPlaces()}.snapshot(fsys, generation, OriginCeiling)
+	return blueprint{entries: settings.Ceiling, places: settings.settingPlaces()}.snapshot(fsys, generation, OriginCeiling)
 }
 
 // containsRoot reports whether what was found is one of the roots or below one.

@@ -12,8 +12,8 @@ func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...RootEntry) *Snaps
 }
 
 // FallbackView returns the RootsView of a session that has nothing but a Fallback.
-func (s Settings) FallbackView(fsys guard.FS, f Fallback) RootsView {
-	return s.fallbackView(fsys, 1, f, CaseUnsupported, nil)
+func (settings Settings) FallbackView(fsys guard.FS, f Fallback) RootsView {
+	return settings.fallbackView(fsys, 1, f, CaseUnsupported, nil)
 }
 
 // FallbackView returns the RootsView if the client gives no roots, without a ceiling.

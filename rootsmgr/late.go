@@ -51,11 +51,11 @@ func (l *late) addPattern(raw string, g pattern.Pattern, base guard.RootCandidat
 	l.globs = append(l.globs, lateGlob{g, raw, base.Given, base.Path, skipped})
 }
 
-func (g *lateGlob) patternAbove(p platform.Platform, path string) (string, bool) {
-	if at, ok := g.MatchPrefix(p, g.given, path); ok {
+func (glob *lateGlob) patternAbove(p platform.Platform, path string) (string, bool) {
+	if at, ok := glob.MatchPrefix(p, glob.given, path); ok {
 		return at, true
 	}
-	return g.MatchPrefix(p, g.path, path)
+	return glob.MatchPrefix(p, glob.path, path)
 }
 
 // Appeared reports whether one of these absolute paths lies at or below a root
@@ -74,27 +74,27 @@ func (s *Snapshot) hasAppeared(path string) bool {
 	p := e.Platform
 	path = p.Clean(path)
 	if x := s.late.missing; x != nil {
-		if at, ok := x.Above(&e, path, true); ok {
-			if _, err := e.Canonical(s.late.raw[at.Root]); !errors.Is(err, guard.ErrMissing) {
+		if skippedPath, ok := x.Above(&e, path, true); ok {
+			if _, err := e.Canonical(s.late.raw[skippedPath.Root]); !errors.Is(err, guard.ErrMissing) {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(s.late.globs, func(g lateGlob) bool {
-		at, ok := g.patternAbove(p, path)
+		skippedPath, ok := g.patternAbove(p, path)
 		if !ok {
 			return false
 		}
-		if _, held := s.guard.Above(at, false); held {
+		if _, held := s.guard.Above(skippedPath, false); held {
 			return false
 		}
-		if told, ok := s.skippedAt(at); ok && told == at {
+		if told, ok := s.skippedAt(skippedPath); ok && told == skippedPath {
 			return false // it is there, and no root for another reason
 		}
-		if !e.MayLook(at) {
+		if !e.MayLook(skippedPath) {
 			return false
 		}
-		if mode, err := e.Mode(at); err != nil || mode.IsRegular() {
+		if mode, err := e.Mode(skippedPath); err != nil || mode.IsRegular() {
 			return false
 		}
 		_, err := e.Canonical(g.base)
@@ -179,11 +179,11 @@ func (m *Manager) LookAgain(ctx context.Context, v RootsView, paths ...string) b
 func (l *loop) lookAgain(r *relook, now time.Time) {
 	defer close(r.done)
 	stands := l.m.calls.stands.Load()
-	stood := stands != nil && (stands.undeclared.Snapshot == r.of || stands.waiting.Snapshot == r.of)
-	if r.of != l.rootsView.Snapshot && !stood || now.Sub(l.inVain) < reconsiderGap {
+	stoodInCall := stands != nil && (stands.undeclared.Snapshot == r.of || stands.waiting.Snapshot == r.of)
+	if r.of != l.rootsView.Snapshot && !stoodInCall || now.Sub(l.inVain) < reconsiderGap {
 		return // another RootsView is there already, or was looked for a moment ago
 	}
-	if stood {
+	if stoodInCall {
 		l.m.calls.stands.Store(nil)
 	}
 	before := l.rootsView.Snapshot
@@ -195,7 +195,7 @@ func (l *loop) lookAgain(r *relook, now time.Time) {
 		l.asked = bp.snapshot(l.m.fsys, generation, l.asked.origin)
 	}
 	l.remakeView()
-	if !stood && before.sameAs(l.rootsView.Snapshot) {
+	if !stoodInCall && before.sameAs(l.rootsView.Snapshot) {
 		l.inVain = now
 	}
 	l.publishState()

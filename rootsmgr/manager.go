@@ -36,11 +36,11 @@ type Settings struct {
 	AtWorkDir    bool    // the client runs in the directory that the Guess of the Fallback was found from: it is one over stdio
 }
 
-func (s Settings) settingPlaces() []string {
-	if s.WritableDirs == nil {
+func (settings Settings) settingPlaces() []string {
+	if settings.WritableDirs == nil {
 		return nil
 	}
-	return s.WritableDirs()
+	return settings.WritableDirs()
 }
 
 // DefaultSettings returns 10 s, 250 ms, 10 min, and NoRootsPolicy{Unsupported: true}.
@@ -53,19 +53,19 @@ func DefaultSettings() Settings {
 	}
 }
 
-func (s Settings) withDefaults() Settings {
+func (settings Settings) withDefaults() Settings {
 	d := DefaultSettings()
-	if s.Timeout <= 0 {
-		s.Timeout = d.Timeout
+	if settings.Timeout <= 0 {
+		settings.Timeout = d.Timeout
 	}
-	if s.Debounce <= 0 {
-		s.Debounce = d.Debounce
+	if settings.Debounce <= 0 {
+		settings.Debounce = d.Debounce
 	}
-	if s.Stale <= 0 {
-		s.Stale = d.Stale
+	if settings.Stale <= 0 {
+		settings.Stale = d.Stale
 	}
-	s.When.Denied = s.When.Denied && s.Ceiling == nil
-	return s
+	settings.When.Denied = settings.When.Denied && settings.Ceiling == nil
+	return settings
 }
 
 // Manager keeps one session's roots current. Its Run
@@ -207,21 +207,21 @@ func (m *Manager) NewWaitBudget() *WaitBudget {
 
 // Overtaken reports whether roots newer than the ones of a RootsView are known or
 // announced, and the call may still wait for them.
-func (w *WaitBudget) Overtaken(v RootsView) bool {
-	s := w.m.pub.Load()
-	return w.left > 0 && !s.closed && (s.viewAt(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
+func (budget *WaitBudget) Overtaken(v RootsView) bool {
+	s := budget.m.pub.Load()
+	return budget.left > 0 && !s.closed && (s.viewAt(time.Now()).mark != v.mark || s.attempted < budget.m.announced.Load())
 }
 
 // Await works like [Manager.Await] within what is left of the time that the call may wait.
-func (w *WaitBudget) Await(ctx context.Context) (RootsView, error) {
-	return w.await(ctx, w.m.announced.Load())
+func (budget *WaitBudget) Await(ctx context.Context) (RootsView, error) {
+	return budget.await(ctx, budget.m.announced.Load())
 }
 
-func (w *WaitBudget) await(ctx context.Context, want uint64) (RootsView, error) {
-	m := w.m
+func (budget *WaitBudget) await(ctx context.Context, want uint64) (RootsView, error) {
+	m := budget.m
 	var timeout <-chan time.Time
-	until := time.Now().Add(w.left)
-	defer func() { w.left = max(0, time.Until(until)) }()
+	until := time.Now().Add(budget.left)
+	defer func() { budget.left = max(0, time.Until(until)) }()
 	for {
 		s, now := m.pub.Load(), time.Now()
 		switch {
@@ -274,8 +274,8 @@ func (m *Manager) impatientView(s *state, now time.Time) RootsView {
 // every 5 s. The bool reports whether a question was asked that the RootsView takes
 // account of. If not, the RootsView is the present one. It waits no longer than the
 // call still may.
-func (w *WaitBudget) Reconsider(ctx context.Context) (RootsView, bool, error) {
-	m := w.m
+func (budget *WaitBudget) Reconsider(ctx context.Context) (RootsView, bool, error) {
+	m := budget.m
 	s, now := m.pub.Load(), time.Now()
 	if !s.mayReconsider() {
 		return s.viewAt(now), false, nil
@@ -290,7 +290,7 @@ func (w *WaitBudget) Reconsider(ctx context.Context) (RootsView, bool, error) {
 		return s.viewAt(now), false, nil
 	}
 	// This call's question, or one that another call asked a moment ago.
-	v, err := w.await(ctx, want)
+	v, err := budget.await(ctx, want)
 	return v, true, err
 }
 

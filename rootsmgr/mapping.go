@@ -28,12 +28,14 @@ type WSL struct {
 	Drives string // the folder that holds C: as "c", with a separator at its end; "" if there is none
 }
 
-func (m Mapping) equalTo(o Mapping) bool { return slices.Equal(m.Dirs, o.Dirs) && m.WSL == o.WSL }
+func (mapping Mapping) equalTo(o Mapping) bool {
+	return slices.Equal(mapping.Dirs, o.Dirs) && mapping.WSL == o.WSL
+}
 
 // mapPath returns the path that a client's root is mapped to; ok is false if it means what it says. Of several directories
 // that hold the root the innermost counts.
-func (m Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool) {
-	if len(m.Dirs) == 0 && m.WSL == (WSL{}) {
+func (mapping Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool) {
+	if len(mapping.Dirs) == 0 && mapping.WSL == (WSL{}) {
 		return "", false
 	}
 	u, ok := p.ReadRemoteURI(raw)
@@ -41,7 +43,7 @@ func (m Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool)
 		return "", false
 	}
 	longest := -1
-	for _, d := range m.Dirs {
+	for _, d := range mapping.Dirs {
 		top, sound := p.ReadRemoteURI(d.From)
 		rest, below := u.Below(top)
 		if !sound || !below || len(top.Path) <= longest {
@@ -57,38 +59,38 @@ func (m Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool)
 	if longest >= 0 {
 		return path, true
 	}
-	return m.WSL.mapURI(u)
+	return mapping.WSL.mapURI(u)
 }
 
 // mapURI returns the path by which a distribution names what Windows names by a URI.
-func (w WSL) mapURI(u platform.RemoteURI) (path string, ok bool) {
+func (wsl WSL) mapURI(u platform.RemoteURI) (path string, ok bool) {
 	switch {
-	case w.Distro == "":
+	case wsl.Distro == "":
 	case u.Scheme == "vscode-remote":
-		return u.Path, u.Host == "wsl+"+strings.ToLower(w.Distro)
+		return u.Path, u.Host == "wsl+"+strings.ToLower(wsl.Distro)
 	case u.Scheme != "file":
 	case u.Host == "wsl.localhost" || u.Host == "wsl$":
 		distro, rest, _ := strings.Cut(u.Path[1:], "/")
-		return "/" + rest, strings.EqualFold(distro, w.Distro)
-	case u.Host == "" && w.Drives != "" && platform.IsDrive(u.Path[1:]) && (len(u.Path) == 3 || u.Path[3] == '/'):
-		return w.Drives + u.Path[1:2] + u.Path[3:], true
+		return "/" + rest, strings.EqualFold(distro, wsl.Distro)
+	case u.Host == "" && wsl.Drives != "" && platform.IsDrive(u.Path[1:]) && (len(u.Path) == 3 || u.Path[3] == '/'):
+		return wsl.Drives + u.Path[1:2] + u.Path[3:], true
 	}
 	return "", false
 }
 
 // Unmapped reports whether roots.map could make a root of an entry that gave none: from is its URI, and to the path that it
 // most likely has here. Addresses of the web are no workspaces.
-func (s Skipped) Unmapped(p platform.Platform) (from, to string, ok bool) {
-	u, ok := p.ReadRemoteURI(s.Raw)
+func (skipped Skipped) Unmapped(p platform.Platform) (from, to string, ok bool) {
+	u, ok := p.ReadRemoteURI(skipped.Raw)
 	drive := p != platform.Windows && u.Scheme == "file" && u.Host == "" && platform.IsDrive(strings.TrimPrefix(u.Path, "/"))
 	if !ok || u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "file" && u.Host == "" && !drive {
 		return "", "", false
 	}
 	if distro, rest, _ := strings.Cut(u.Path[1:], "/"); u.Scheme == "file" && (u.Host == "wsl.localhost" || u.Host == "wsl$") && distro != "" {
-		return s.Raw, "/" + rest, true
+		return skipped.Raw, "/" + rest, true
 	}
 	if drive {
-		return s.Raw, "/mnt/" + u.Path[1:2] + u.Path[3:], true
+		return skipped.Raw, "/mnt/" + u.Path[1:2] + u.Path[3:], true
 	}
-	return s.Raw, u.Path, true
+	return skipped.Raw, u.Path, true
 }

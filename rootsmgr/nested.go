@@ -90,7 +90,7 @@ func (g *ground) leftDirectory(e *guard.Disk, f *guard.RootCandidate) string {
 	for _, link := range f.Links {
 		at := e.Platform.Parent(link.At)
 		in, ok := g.index.Find(e.Platform, at, true)
-		if folded, also := g.index.FindFolded(e, at, true); also && (!ok || folded.End > in.End) {
+		if folded, foundFolded := g.index.FindFolded(e, at, true); foundFolded && (!ok || folded.End > in.End) {
 			in, ok = folded, true
 		}
 		if ok && !e.Platform.Below(f.Path, g.dirs[in.Root]) {
@@ -117,17 +117,17 @@ func (b *builder) leavesShared(f *guard.RootCandidate) string {
 	p := b.disk.Platform
 	for _, link := range f.Links {
 		dir := p.Parent(link.At)
-		for at := dir; ; at = p.Parent(at) {
-			shared, sticky, err := look.Shared(at)
+		for folder := dir; ; folder = p.Parent(folder) {
+			shared, sticky, err := look.Shared(folder)
 			// In a sticky folder others cannot take away what is not theirs: the
 			// folder below this one, which is ours as it was not shared.
-			if err != nil || shared && (at == dir || !sticky) {
-				if p.Below(f.Path, at) {
+			if err != nil || shared && (folder == dir || !sticky) {
+				if p.Below(f.Path, folder) {
 					break
 				}
-				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", platform.Quote(at), platform.Quote(f.Path))
+				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", platform.Quote(folder), platform.Quote(f.Path))
 			}
-			if len(at) == p.RootLen(at) {
+			if len(folder) == p.RootLen(folder) {
 				break
 			}
 		}

@@ -165,15 +165,15 @@ func (b *builder) skipEntry(s Skipped) int {
 		return -1
 	}
 	s.Raw = platform.Clip(s.Raw, maxRaw)
-	at := len(b.Snapshot.skipped)
+	number := len(b.Snapshot.skipped)
 	b.Snapshot.skipped = append(b.Snapshot.skipped, s)
-	if _, had := b.reasons[s.Path]; s.Path != "" && !had {
+	if _, isReported := b.reasons[s.Path]; s.Path != "" && !isReported {
 		if b.reasons == nil {
 			b.reasons = map[string]int{}
 		}
-		b.reasons[s.Path] = at
+		b.reasons[s.Path] = number
 	}
-	return at
+	return number
 }
 
 // reportOverflow reports what a bound left out, beyond the bound on reasons.

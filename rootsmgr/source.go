@@ -73,16 +73,16 @@ type Guess struct {
 
 // snapshot returns the Guess as the filesystem is now. A working directory that was reached by a link which a server could have made leads
 // to no project.
-func (g Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
-	if g.Refused != "" {
-		bp.skipped = append(bp.skipped, Skipped{Raw: g.WorkDir.URI, Reason: g.Refused})
+func (guess Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
+	if guess.Refused != "" {
+		bp.skipped = append(bp.skipped, Skipped{Raw: guess.WorkDir.URI, Reason: guess.Refused})
 		return bp.snapshot(fsys, generation, OriginGuess)
 	}
-	bp.entries = []RootEntry{g.WorkDir}
+	bp.entries = []RootEntry{guess.WorkDir}
 	if from := bp.snapshot(fsys, generation, OriginGuess); from.Len() == 0 {
 		return from
 	}
-	bp.entries = []RootEntry{g.Project}
+	bp.entries = []RootEntry{guess.Project}
 	return bp.snapshot(fsys, generation, OriginGuess)
 }
 
@@ -116,16 +116,16 @@ type FallbackInput struct {
 // is, the next level is tried, and if there is no next level the Fallback keeps
 // the unusable entries, so that the case is "failed" and never "no fallback was
 // configured".
-func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
-	c := chain{in: in, disk: guard.NewDisk(in.FS)}
+func BuildFallback(input FallbackInput) (Fallback, []Skipped, error) {
+	c := chain{in: input, disk: guard.NewDisk(input.FS)}
 	project, hasProject := c.getVariable(EnvProjectRoot)
 	if hasProject {
-		project = c.absolutePath(project, in.WorkDir)
+		project = c.absolutePath(project, input.WorkDir)
 	}
-	base := cmp.Or(project, in.ConfigDir, in.WorkDir)
+	base := cmp.Or(project, input.ConfigDir, input.WorkDir)
 
-	if in.Flag != nil {
-		return c.readStrict(OriginFlag, "--roots", in.Flag, in.WorkDir)
+	if input.Flag != nil {
+		return c.readStrict(OriginFlag, "--roots", input.Flag, input.WorkDir)
 	}
 	if list, ok := c.getVariable(EnvRoots); ok {
 		return c.readStrict(OriginEnvironment, EnvRoots, strings.Split(list, c.disk.Platform.ListSep()), base)
@@ -135,7 +135,7 @@ func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 		return config, warnings, nil
 	}
 	if hasProject {
-		f, more, err := c.readStrict(OriginProject, EnvProjectRoot, []string{project}, in.WorkDir)
+		f, more, err := c.readStrict(OriginProject, EnvProjectRoot, []string{project}, input.WorkDir)
 		return f, append(warnings, more...), err
 	}
 	return config, warnings, nil

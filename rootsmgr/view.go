@@ -39,17 +39,17 @@ type NoRootsPolicy struct {
 	Denied bool
 }
 
-func (w NoRootsPolicy) allowsCase(c Case) bool {
-	if w.Denied {
+func (policy NoRootsPolicy) allowsCase(c Case) bool {
+	if policy.Denied {
 		return false
 	}
 	switch c {
 	case CaseUnsupported:
-		return w.Unsupported
+		return policy.Unsupported
 	case CaseEmpty:
-		return w.Empty
+		return policy.Empty
 	case CaseFailed:
-		return w.Failed
+		return policy.Failed
 	}
 	return false
 }
@@ -88,11 +88,11 @@ func (v RootsView) Mark() RootsMark { return v.mark }
 
 // Covers reports whether a RootsView was known at the RootsMark, or what replaced it. Roots that
 // come with a call, as TakeCallRoots returns them, are known once Run has taken them in.
-func (m RootsMark) Covers(v RootsView) bool {
+func (mark RootsMark) Covers(v RootsView) bool {
 	if v.mark.number > 0 {
-		return m.number >= v.mark.number
+		return mark.number >= v.mark.number
 	}
-	return m.withCall >= v.Snapshot.Generation()
+	return mark.withCall >= v.Snapshot.Generation()
 }
 
 // AnsweredView returns the RootsView of an answer, or of roots that came with the call,
@@ -115,11 +115,11 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) RootsView {
 // settings: c is CaseUnsupported or CaseFailed, err why the question failed. If the
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
-func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) RootsView {
-	top := s.ceilingSnapshot(fsys, generation)
-	bp := blueprint{skipped: skipped, top: top, places: s.settingPlaces()}
+func (settings Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) RootsView {
+	top := settings.ceilingSnapshot(fsys, generation)
+	bp := blueprint{skipped: skipped, top: top, places: settings.settingPlaces()}
 	v := RootsView{Case: c, Err: err}
-	projectCounts := c == CaseUnsupported && s.When.Project && s.AtWorkDir && f.IsEmpty()
+	projectCounts := c == CaseUnsupported && settings.When.Project && settings.AtWorkDir && f.IsEmpty()
 	guessed := projectCounts && f.Guess != Guess{}
 	v.projectless = projectCounts && !guessed
 	if guessed {
@@ -134,7 +134,7 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 		v.Case = CaseFailed
 		v.unusable = v.Snapshot.skippedCount()
 	}
-	v.judgePaths(s.When)
+	v.judgePaths(settings.When)
 	return v.underCeiling(top)
 }
 
@@ -273,14 +273,14 @@ func (v RootsView) whyKnown() string {
 
 // whyDenied returns why nothing is open to a client that shows a token, whatever roots.when says.
 func (v RootsView) whyDenied() string {
-	what, first := v.clientName()+" gives no roots", ""
+	cause, first := v.clientName()+" gives no roots", ""
 	switch v.Case {
 	case CaseEmpty:
-		what, first = v.clientName()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
+		cause, first = v.clientName()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
 	case CaseFailed:
-		what, first = v.whyFailed(), v.remedyText()+"or "
+		cause, first = v.whyFailed(), v.remedyText()+"or "
 	}
-	return what + " and its token names none, so no path is open to it (http.when.noRoots): " + first +
+	return cause + " and its token names none, so no path is open to it (http.when.noRoots): " + first +
 		"add its directories to http.tokens[].roots, or http.issuers[].roots, in hub.json."
 }
 

@@ -85,17 +85,17 @@ func (m *Manager) makeView(t *terms, in *callRoots) {
 }
 
 // handToRun gives roots to Run. If several wait for it, the newest count.
-func (m *Manager) handToRun(in *callRoots) {
+func (m *Manager) handToRun(incoming *callRoots) {
 	for {
 		select {
-		case m.calls.roots <- in:
+		case m.calls.roots <- incoming:
 			return
 		default:
 		}
 		select {
 		case old := <-m.calls.roots:
-			if old.snapshot.generation > in.snapshot.generation {
-				in = old
+			if old.snapshot.generation > incoming.snapshot.generation {
+				incoming = old
 			}
 		default:
 		}
@@ -146,14 +146,14 @@ func (l *loop) greetWithCalls() {
 }
 
 // heardWithCall takes in roots that came with a call.
-func (l *loop) heardWithCall(in *callRoots) {
-	if l.withCall != nil && in.snapshot.generation < l.withCall.snapshot.generation {
+func (l *loop) heardWithCall(incoming *callRoots) {
+	if l.withCall != nil && incoming.snapshot.generation < l.withCall.snapshot.generation {
 		return
 	}
-	l.withCall = in
-	l.asked, l.askedUnder = in.snapshot, in.top
+	l.withCall = incoming
+	l.asked, l.askedUnder = incoming.snapshot, incoming.top
 	l.keptSince = time.Time{}
-	l.rootsView = in.rootsView
+	l.rootsView = incoming.rootsView
 	l.settled = true
 	l.publishState()
 }

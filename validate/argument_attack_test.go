@@ -288,7 +288,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x", Inherit: []string{"MINE"}}, {Name: "boxed", Command: "docker", CommandArgs: []string{"run", "-v", "/srv:/srv", "i"}}}, Home: w.home, Getenv: getenv})
 	w.must(err)
 	for _, child := range []string{"child", "boxed"} {
-		tool, err := c.Tool(child, "", []byte(anyTool))
+		tool, err := c.PrepareTool(child, "", []byte(anyTool))
 		w.must(err)
 		for _, name := range []string{"TOKEN", "HTTPS_PROXY", "DOCKER_HOST", "MINE"} {
 			for _, form := range []string{"$V", "${V}", "$V/x", "$HOME/$V", "$PWD/../$V", "%V%", "/etc/%V%", "%24V", "$HOME/%24V", "~/../$V", "${NOPE:-/etc/$V}", "cat $HOME/$V", "cat /etc/$V*", "file:///etc/$V"} {
@@ -310,7 +310,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 		}
 	}
 	// What a child gets is judged all the same, and what is known to everybody is told.
-	tool, err := c.Tool("child", "", []byte(anyTool))
+	tool, err := c.PrepareTool("child", "", []byte(anyTool))
 	w.must(err)
 	if _, v := w.call(c, tool, `{"x":"$MINE"}`); v.Decision != policy.Deny {
 		t.Error("a variable of the child is not judged")

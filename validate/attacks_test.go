@@ -305,13 +305,13 @@ func TestZeroValuesDeny(t *testing.T) {
 		}
 	}
 	var none *Scan
-	if !none.NeedsBoundary() || !none.Certain() {
+	if !none.NeedsBoundary() || !none.IsCertain() {
 		t.Error("a nil scan needs no boundary")
 	}
 	if _, err := (*Checker)(nil).Scan(nil, nil); err == nil {
 		t.Error("a nil checker scans")
 	}
-	if _, err := (*Checker)(nil).Tool("child", "", []byte(anyTool)); err == nil {
+	if _, err := (*Checker)(nil).PrepareTool("child", "", []byte(anyTool)); err == nil {
 		t.Error("a nil checker prepares tools")
 	}
 }

@@ -59,7 +59,7 @@ func TestHonestCalls(t *testing.T) {
 		if tool == nil {
 			def, err := json.Marshal(map[string]any{"name": call.Tool, "inputSchema": everyday.Servers[call.Server].Tools[call.Tool]})
 			w.must(err)
-			tool, err = c.Tool(call.Server, "", def)
+			tool, err = c.PrepareTool(call.Server, "", def)
 			w.must(err)
 			tools[name] = tool
 		}

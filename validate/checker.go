@@ -65,28 +65,32 @@ type Checker struct {
 	views     *memo.Map[*policy.Compiled, *Checker] // what it amounts to for people, shared by all of those; nil: the same for everybody
 }
 
-// For returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals about whom the
+// ForPrincipal returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals about whom the
 // same rules are get the same one. If no rule is for some people only, that is c itself. What c judges by itself, it
 // judges as for no one; see [policy.Compiled.For].
-func (c *Checker) For(who principal.Principal) *Checker {
-	if c == nil || c.views == nil {
-		return c
+func (checker *Checker) ForPrincipal(who principal.Principal) *Checker {
+	if checker == nil || checker.views == nil {
+		return checker
 	}
-	rules := c.policy.For(who)
-	return c.views.Get(rules, func() *Checker {
-		return &Checker{children: c.children, protected: c.protected, confined: c.confined, policy: rules, m: c.m, search: c.search}
+	rules := checker.policy.For(who)
+	return checker.views.Get(rules, func() *Checker {
+		return &Checker{children: checker.children, protected: checker.protected, confined: checker.confined, policy: rules, m: checker.m, search: checker.search}
 	})
 }
 
 // rulingFor returns what the policy says about a tool that c, or what c is For, has prepared.
-func (c *Checker) rulingFor(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(c.policy) }
+func (checker *Checker) rulingFor(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(checker.policy) }
 
-// Refuses reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request
+// RefusesTool reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request
 // that is no call of a tool has its method for a name.
-func (c *Checker) Refuses(child, tool string) bool { return c != nil && c.policy.Refuses(child, tool) }
+func (checker *Checker) RefusesTool(child, tool string) bool {
+	return checker != nil && checker.policy.Refuses(child, tool)
+}
 
 // DeniesChild reports whether rules deny all that a child has, be it known or not.
-func (c *Checker) DeniesChild(child string) bool { return c != nil && c.policy.DeniesChild(child) }
+func (checker *Checker) DeniesChild(child string) bool {
+	return checker != nil && checker.policy.DeniesChild(child)
+}
 
 // checkedChild is one configured child, prepared.
 type checkedChild struct {
@@ -102,34 +106,34 @@ func NewChecker(cfg Config) (*Checker, error) {
 	for i := range cfg.Children {
 		inherited = append(inherited, cfg.Children[i].Inherit...)
 	}
-	c := &Checker{
+	checker := &Checker{
 		children: make(map[string]*checkedChild),
 		m:        machine.New(cfg.FS, cfg.Home, cfg.Getenv, inherited),
 	}
-	c.search = detect.Searcher{Machine: &c.m, Depth: cmp.Or(cfg.Depth, strictjson.DefaultDepth), Size: min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30)}
+	checker.search = detect.Searcher{Machine: &checker.m, Depth: cmp.Or(cfg.Depth, strictjson.DefaultDepth), Size: min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30)}
 	var errs []error
 	for _, cc := range cfg.Children {
 		ch, err := newChild(cc)
-		if c.children[cc.Name] != nil {
+		if checker.children[cc.Name] != nil {
 			err = errors.Join(err, fmt.Errorf("server %s: configured twice", chars.Quote(cc.Name)))
 		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		c.children[cc.Name] = ch
+		checker.children[cc.Name] = ch
 		if ch.container != nil {
-			c.m.AddMountPoints(ch.container)
+			checker.m.AddMountPoints(ch.container)
 		}
 	}
 	for _, p := range cfg.Protected {
-		errs = append(errs, c.protectPath(p))
+		errs = append(errs, checker.protectPath(p))
 	}
 	for i, p := range cfg.Policy.Protected {
-		dir, hint := policy.AbsoluteDir(&c.m, p)
+		dir, hint := policy.AbsoluteDir(&checker.m, p)
 		text := " is no absolute path"
 		if hint == "" && strings.ContainsAny(dir, "*?") {
-			if _, err := c.m.Look(c.m.Platform.Clean(dir)); err != nil {
+			if _, err := checker.m.Look(checker.m.Platform.Clean(dir)); err != nil {
 				text, hint = " is not there, and patterns have no meaning here", "name a file or a directory, with all that is in it"
 			}
 		}
@@ -137,32 +141,32 @@ func NewChecker(cfg Config) (*Checker, error) {
 			errs = append(errs, &policy.Error{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
 			continue
 		}
-		errs = append(errs, c.protectPath(dir))
+		errs = append(errs, checker.protectPath(dir))
 	}
 	var err error
-	c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules)
-	if c.policy.ForSome() {
-		c.views = &memo.Map[*policy.Compiled, *Checker]{}
+	checker.policy, err = policy.Compile(&checker.m, cfg.Policy, ownRules)
+	if checker.policy.ForSome() {
+		checker.views = &memo.Map[*policy.Compiled, *Checker]{}
 	}
-	if err := errors.Join(append(errs, err, c.bindPrefixes(cfg))...); err != nil {
+	if err := errors.Join(append(errs, err, checker.bindPrefixes(cfg))...); err != nil {
 		return nil, err
 	}
-	c.confined = c.policy.ConfiningDirs()
+	checker.confined = checker.policy.ConfiningDirs()
 	var guarded []string
-	for _, place := range append(slices.Concat(c.protected...), c.confined...) {
-		guarded = append(guarded, c.m.BaseName(place))
+	for _, place := range append(slices.Concat(checker.protected...), checker.confined...) {
+		guarded = append(guarded, checker.m.BaseName(place))
 	}
-	c.search.Guarded = detect.NamesOf(guarded, c.m.Fold)
-	return c, nil
+	checker.search.Guarded = detect.NamesOf(guarded, checker.m.Fold)
+	return checker, nil
 }
 
 // guardedDirectories returns what is protected and, with rules, the directories of rules, in every spelling.
-func (c *Checker) guardedDirectories(rules bool) (lists [][]string) {
-	for _, spellings := range c.protected {
+func (checker *Checker) guardedDirectories(rules bool) (lists [][]string) {
+	for _, spellings := range checker.protected {
 		lists = append(lists, spellings)
 	}
 	if rules {
-		lists = append(lists, c.confined)
+		lists = append(lists, checker.confined)
 	}
 	return lists
 }
@@ -216,46 +220,46 @@ func (s *Scan) NeedsBoundary() bool {
 	return s == nil || len(s.found.Findings) > 0 || s.byClient && len(s.found.Resources) > 0
 }
 
-// Certain reports whether any finding is a path whatever the disk looks like. If it is false and NeedsBoundary is true, all
+// IsCertain reports whether any finding is a path whatever the disk looks like. If it is false and NeedsBoundary is true, all
 // findings are conditional, such as words of shell strings and relative names. Judge looks those up.
-func (s *Scan) Certain() bool {
+func (s *Scan) IsCertain() bool {
 	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f detect.Finding) bool { return !f.Conditional() })
 }
 
 // NeedsJudge reports whether Judge may return another decision than Allow, or anything else that has to be recorded. If it is false, the
-// call can be sent without Judge, unless rules that are for some people only decide about it: see [Checker.For].
+// call can be sent without Judge, unless rules that are for some people only decide about it: see [Checker.ForPrincipal].
 func (s *Scan) NeedsJudge() bool {
 	return s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 || s.found.Lenient > 0 || !s.tool.ruling.LetsPass()
 }
 
 // Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
 // *strictjson.Error or a *schema.Error. A tool of which the rules deny every call has none: its denial names no argument.
-func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
-	if c == nil || t == nil {
+func (checker *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
+	if checker == nil || t == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
 	}
-	found, err := c.search.Arguments(&t.args, args)
-	if err != nil && c.Refuses(t.child.Name, t.name) {
+	found, err := checker.search.Arguments(&t.args, args)
+	if err != nil && checker.RefusesTool(t.child.Name, t.name) {
 		return &Scan{tool: t}, nil
 	}
-	return c.finishScan(t, found, err)
+	return checker.finishScan(t, found, err)
 }
 
-func (c *Checker) finishScan(t *Tool, found detect.Result, err error) (*Scan, error) {
+func (checker *Checker) finishScan(t *Tool, found detect.Result, err error) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
 	if t.nothing != nil && len(found.Findings) == 0 && len(found.Resources) == 0 && found.Lenient == 0 {
 		return t.nothing, nil
 	}
-	return &Scan{tool: t, found: found, byClient: c.search.ClientResources}, nil
+	return &Scan{tool: t, found: found, byClient: checker.search.ClientResources}, nil
 }
 
 // Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
-func (c *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsView) *Verdict {
+func (checker *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsView) *Verdict {
 	out := &Verdict{Case: rootsView.Case, Stale: rootsView.Stale, Rule: RuleUnjudged}
-	if c == nil || s == nil || s.tool == nil {
+	if checker == nil || s == nil || s.tool == nil {
 		return out
 	}
 	out.Child, out.Tool, out.Lenient = s.tool.child.Name, s.tool.name, s.found.Lenient
@@ -263,18 +267,18 @@ func (c *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsVi
 		out.Generation = rootsView.Snapshot.Generation()
 	}
 	work := s.found.Work // a scan may be judged more than once
-	j := &judge{c: c, scan: s, work: &work, callCtx: callCtx, roots: rootsView, container: callCtx.Container, startsAtFirst: s.tool.first}
-	j.rules.Ruling = c.rulingFor(s.tool)
-	resources := c.judgeResources(s.found.Resources, rootsView)
+	j := &judge{checker: checker, scan: s, work: &work, callCtx: callCtx, roots: rootsView, container: callCtx.Container, startsAtFirst: s.tool.first}
+	j.rules.Ruling = checker.rulingFor(s.tool)
+	resources := checker.judgeResources(s.found.Resources, rootsView)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
-		j.decide(out)
+		j.decideVerdict(out)
 		return out
 	}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.Machine = j.disk.Open(&c.m, j.work, callCtx.NoWait)
+	j.Machine = j.disk.Open(&checker.m, j.work, callCtx.NoWait)
 	if j.Windows {
 		j.disk.SetShares(rootsView.Snapshot.Guard().NamesShare)
 	}
@@ -284,11 +288,11 @@ func (c *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsVi
 	}
 	j.SetWorkdir(cwd, &j.secret)
 	if rootsView.Snapshot != nil {
-		j.guard = c.policy.WithSandbox(j.Machine, rootsView.Snapshot.Guard()).Through(j.FS)
+		j.guard = checker.policy.WithSandbox(j.Machine, rootsView.Snapshot.Guard()).Through(j.FS)
 	}
 	j.rules = policy.Evaluation{Ruling: j.rules.Ruling, Machine: j.Machine, Guard: j.guard, Unbounded: rootsView.Open && j.isBoundless(), Grants: callCtx.Grants, Approved: callCtx.Approved}
 	out.Findings = append(j.judgeReadings(s.found.Findings, s.found.Reread), resources...)
-	j.decide(out)
+	j.decideVerdict(out)
 	j.rewritePaths(out)
 	if j.disk.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}

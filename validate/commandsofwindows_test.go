@@ -22,7 +22,7 @@ func (w *windowsWorld) command(t *testing.T, command string) *Verdict {
 // findsShare reports whether a path on another machine is found in a command.
 func (w *windowsWorld) findsShare(t *testing.T, command string) bool {
 	t.Helper()
-	tool, err := w.c.Tool("child", "", []byte(anyTool))
+	tool, err := w.c.PrepareTool("child", "", []byte(anyTool))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,12 +82,12 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 
 // guardsName reports a name that may name something protected, or in the directory of a rule, and has to be resolved.
 func (j *judge) guardsName(m meaning) bool {
-	if name := j.BaseName(m.path); j.c.search.Guards(name) || j.Windows && strings.IndexByte(name, '~') >= 0 { // a short name
+	if name := j.BaseName(m.path); j.checker.search.Guards(name) || j.Windows && strings.IndexByte(name, '~') >= 0 { // a short name
 		return true
 	}
 	return j.guardedDirs.Get(m.base, func() bool {
 		place, err := guard.Resolve(j.FS, m.base)
-		return err == nil && (j.c.isProtected(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path))
+		return err == nil && (j.checker.isProtected(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path))
 	})
 }
 
@@ -98,8 +98,8 @@ func (j *judge) startsOutside(base string) bool {
 	}
 	return j.strayDirs.Get(base, func() bool {
 		_, err := j.guard.Check(base)
-		_, out := errors.AsType[*guard.EscapeError](err)
-		return out
+		_, isOutside := errors.AsType[*guard.EscapeError](err)
+		return isOutside
 	})
 }
 
@@ -119,7 +119,7 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 			return false
 		}
 	} else if base, err := guard.Resolve(j.FS, m.base); err == nil {
-		if _, in := machine.Below(base.Path, place.Path); in && !((place.Exists || f.Makes) && j.startsOutside(m.base)) {
+		if _, isBelow := machine.Below(base.Path, place.Path); isBelow && !((place.Exists || f.Makes) && j.startsOutside(m.base)) {
 			return false
 		}
 	}

@@ -72,8 +72,8 @@ var spellings = []struct{ name, attack, control string }{
 	{"link", "link/secret.txt", "inner/main.go"},
 }
 
-// TestCarriers: a path is found in a text of any language, and the same text with a path inside passes.
-func TestCarriers(t *testing.T) {
+// TestAPathIsFoundInATextOfAnyLanguage: a path is found in a text of any language, and the same text with a path inside passes.
+func TestAPathIsFoundInATextOfAnyLanguage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()

@@ -29,7 +29,7 @@ func (w *world) judge(c *Checker) *judge {
 		w.t.Skip("the world has paths and links of Unix")
 	}
 	v := w.view()
-	j := &judge{c: c, scan: &Scan{tool: w.tool(c, "", anyTool)}, work: budget.New(0), callCtx: w.where(), roots: v}
+	j := &judge{checker: c, scan: &Scan{tool: w.tool(c, "", anyTool)}, work: budget.New(0), callCtx: w.where(), roots: v}
 	j.Machine = j.disk.Open(&c.m, j.work, false)
 	j.SetWorkdir(w.project, &j.secret)
 	j.guard = c.policy.WithSandbox(j.Machine, v.Snapshot.Guard()).Through(j.FS)
@@ -60,7 +60,7 @@ func TestWhatAScanNeeds(t *testing.T) {
 		if got := tc.scan.NeedsBoundary(); got != tc.boundary {
 			t.Errorf("%s: it needs a boundary: %t", name, got)
 		}
-		if got := tc.scan.Certain(); got != tc.certain {
+		if got := tc.scan.IsCertain(); got != tc.certain {
 			t.Errorf("%s: certain: %t", name, got)
 		}
 		if tc.scan == nil {
@@ -467,7 +467,7 @@ func TestSpellingsThatAreSent(t *testing.T) {
 	}
 	long := given + strings.Repeat("/x", 5*len(given))
 	for text, want := range map[string][2]string{given: {w.project, ""}, given + "/a/b": {w.project, "/a/b"}, given + "x/a": {}, w.project + "/a": {}, w.outside + "/a": {}, long: {w.project, long[len(given):]}} {
-		if root, rest := j.rootAbove(text); root != want[0] || rest != want[1] {
+		if root, rest := j.findRootAbove(text); root != want[0] || rest != want[1] {
 			t.Errorf("above %.60s: %q %.60q", text, root, rest)
 		}
 	}
@@ -579,14 +579,14 @@ func TestBeginningsOfRoots(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{my: my, my + "/x": my, my + "x": "", part: "", my + " x": ""} {
-		if got := j.firstRoot(text, len(part)+1, `/\`); got != want {
+		if got := j.findFirstRoot(text, len(part)+1, `/\`); got != want {
 			t.Errorf("%s begins with %q", text, got)
 		}
 	}
-	if got := j.firstRoot(my+"/x", len(my)+1, "/"); got != "" {
+	if got := j.findFirstRoot(my+"/x", len(my)+1, "/"); got != "" {
 		t.Errorf("a root that is too short: %q", got)
 	}
-	if got := j.firstRoot(my+"/x", len(my), "/"); got != my {
+	if got := j.findFirstRoot(my+"/x", len(my), "/"); got != my {
 		t.Errorf("a root that is just long enough: %q", got)
 	}
 	quoted := func(raw, value string) detect.Finding {
@@ -612,7 +612,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"with another root":      {quoted(`ls "`+w.home+`/My, Projects"`, part), false},
 		"of a longer first part": {quoted(`ls "`+my+`"`, my), false},
 	} {
-		if got := j.quotedRoot(&tc.f); got != tc.want {
+		if got := j.startsQuotedRoot(&tc.f); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -641,14 +641,14 @@ func TestBeginningsOfRoots(t *testing.T) {
 		w.must(mkdir(dir))
 		w.roots = []string{dir}
 		tc.f.Raw, tc.f.Value = strings.ReplaceAll(tc.f.Raw, "{}", dir), strings.ReplaceAll(tc.f.Value, "{}", dir)
-		if got := w.judge(w.checker()).withinRootName(&tc.f); got != tc.want {
+		if got := w.judge(w.checker()).isWithinRootName(&tc.f); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 	if j.cutByEscape(&detect.Finding{Uncut: w.outside}) || j.cutByEscape(&detect.Finding{}) || !j.cutByEscape(&detect.Finding{Uncut: my + "/src"}) {
 		t.Error("what an escape has cut")
 	}
-	if j.roots.Snapshot = nil; j.beginsRoot(&detect.Finding{How: detect.HowList, Raw: my + "/x", Value: part}) || j.quotedRoot(&detect.Finding{How: detect.HowShell, Raw: `"` + my + `"`, Value: part}) {
+	if j.roots.Snapshot = nil; j.beginsRoot(&detect.Finding{How: detect.HowList, Raw: my + "/x", Value: part}) || j.startsQuotedRoot(&detect.Finding{How: detect.HowShell, Raw: `"` + my + `"`, Value: part}) {
 		t.Error("without roots something is one")
 	}
 }
@@ -666,7 +666,7 @@ func TestPathsFromUnknownFolders(t *testing.T) {
 		"x": nil, "..": nil, "../x": nil, "../../x": {w.home + "/x"}, "../../../x": {w.home + "/x", filepath.Dir(w.home) + "/x"}, "../..": {w.home + "/"}, "a/../../../x": {w.home + "/x"},
 	} {
 		if got := paths(func(j *judge, yield func(meaning)) {
-			j.fromBelow(&detect.Finding{}, []string{w.project + "/src/.."}, text, yield)
+			j.yieldFromBelow(&detect.Finding{}, []string{w.project + "/src/.."}, text, yield)
 		}); !slices.Equal(got, want) {
 			t.Errorf("from below, %s: %q", text, got)
 		}
@@ -674,12 +674,14 @@ func TestPathsFromUnknownFolders(t *testing.T) {
 	for text, want := range map[string][]string{
 		"hub.json": {w.hub}, "config/hub.json": {w.hub}, "other/hub.json": nil, "hub.json/x": {w.hub + "/x"}, "x": nil, "src/x/y": nil,
 	} {
-		if got := paths(func(j *judge, yield func(meaning)) { j.fromAbove(&detect.Finding{}, []string{w.home}, text, yield) }); !slices.Equal(slices.Compact(got), want) {
+		if got := paths(func(j *judge, yield func(meaning)) {
+			j.yieldFromAbove(&detect.Finding{}, []string{w.home}, text, yield)
+		}); !slices.Equal(slices.Compact(got), want) {
 			t.Errorf("from above, %s: %q", text, got)
 		}
 	}
 	if got := paths(func(j *judge, yield func(meaning)) {
-		j.fromAbove(&detect.Finding{}, []string{w.project}, "hub.json", yield)
+		j.yieldFromAbove(&detect.Finding{}, []string{w.project}, "hub.json", yield)
 	}); got != nil {
 		t.Errorf("from a folder beside it: %q", got)
 	}
@@ -882,7 +884,7 @@ func TestOddRootsByForm(t *testing.T) {
 		"of a literal": {detect.Finding{Form: detect.FormPath, How: detect.HowLiteral}, false},
 	} {
 		tc.f.Raw = odd + "/a"
-		if dir, rest, ok := j.atRoot(&tc.f, odd+"/a"); ok != tc.want || ok && (dir != odd || rest != "/a") {
+		if dir, rest, ok := j.splitAtRoot(&tc.f, odd+"/a"); ok != tc.want || ok && (dir != odd || rest != "/a") {
 			t.Errorf("%s: %q %q %t", name, dir, rest, ok)
 		}
 	}
@@ -967,7 +969,7 @@ func TestABudgetEndsInADenial(t *testing.T) {
 }
 
 // What stands for a home folder or for a working directory leads there, and what only the running shell knows leads nowhere.
-func TestTildes(t *testing.T) {
+func TestTildesNameHomeFolders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for text, want := range map[string]string{

@@ -70,7 +70,7 @@ func TestDepthIsConfigured(t *testing.T) {
 		if _, err := c.Scan(tool, []byte(`{"x":"{a:`+deep+`}"}`)); (err == nil) != want {
 			t.Errorf("%d deep in JSON5: %v", n, err)
 		}
-		if _, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":{"default":`+deep+`}}`)); (err == nil) != want {
+		if _, err := c.PrepareTool("child", "", []byte(`{"name":"x","inputSchema":{"default":`+deep+`}}`)); (err == nil) != want {
 			t.Errorf("a schema %d deep: %v", n, err)
 		}
 	}
@@ -95,12 +95,12 @@ func TestDeepSchemas(t *testing.T) {
 	c := w.checker()
 	for _, key := range []string{"not", "items", "if", "contains", "additionalProperties", "unevaluatedProperties"} {
 		def := `{"name":"x","inputSchema":` + strings.Repeat(`{"`+key+`":`, 100_000) + `{}` + strings.Repeat("}", 100_000) + `}`
-		if _, err := c.Tool("child", "", []byte(def)); err == nil || !strings.Contains(err.Error(), "deep") {
+		if _, err := c.PrepareTool("child", "", []byte(def)); err == nil || !strings.Contains(err.Error(), "deep") {
 			t.Errorf("%s: %.200v", key, err)
 		}
 	}
 	for _, n := range []int{10, 2_000} {
-		tool, err := c.Tool("child", "", []byte(chain(n)))
+		tool, err := c.PrepareTool("child", "", []byte(chain(n)))
 		w.must(err)
 		args := `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`
 		_, err = c.Scan(tool, []byte(args))
@@ -109,7 +109,7 @@ func TestDeepSchemas(t *testing.T) {
 			t.Errorf("a chain of %d references: %v", n, err)
 		}
 	}
-	if _, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":{"properties":{"x":{"pattern":"`+strings.Repeat("(", 2000)+strings.Repeat(")", 2000)+`"}}}}`)); err != nil {
+	if _, err := c.PrepareTool("child", "", []byte(`{"name":"x","inputSchema":{"properties":{"x":{"pattern":"`+strings.Repeat("(", 2000)+strings.Repeat(")", 2000)+`"}}}}`)); err != nil {
 		t.Logf("2,000 groups: %.100v", err)
 	}
 }
@@ -177,7 +177,7 @@ func FuzzDeepSchemas(f *testing.F) {
 			return
 		}
 		def := `{"name":"x","inputSchema":` + head + strings.Repeat(open, int(n)) + middle + strings.Repeat(end, int(n)) + `}`
-		tool, err := c.Tool("child", "", []byte(def))
+		tool, err := c.PrepareTool("child", "", []byte(def))
 		if err != nil {
 			return
 		}

@@ -82,7 +82,7 @@ func TestWindowsForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool, err := c.Tool("child", "", []byte(anyTool))
+	tool, err := c.PrepareTool("child", "", []byte(anyTool))
 	if err != nil {
 		t.Fatal(err)
 	}

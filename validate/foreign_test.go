@@ -153,14 +153,14 @@ func (r foreigner) look(t *testing.T, to *target) {
 		return // hub.json is refused
 	}
 	rootsView.Snapshot.Appeared(name, to.project+`\junction\sub`)
-	tool, err := c.Tool("child", "", []byte(anyTool))
+	tool, err := c.PrepareTool("child", "", []byte(anyTool))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s, err := c.Scan(tool, []byte(args)); err == nil {
 		c.Judge(s, where, rootsView)
 	}
-	c.TooWide(name, nil)
+	c.IsTooWide(name, nil)
 	c.Rules().OpenedDir(name)
 }
 
@@ -254,7 +254,7 @@ func TestALookAtAnotherMachine(t *testing.T) {
 		{`{"query":"SELECT * FROM '\\\\evil\\share\\x'"}`, policy.Deny, CodeForeignHost},
 		{`{"path":"\\\\evil\\"}`, policy.Deny, CodeForeignHost},
 	} {
-		tool, err := c.Tool("child", "", []byte(anyTool))
+		tool, err := c.PrepareTool("child", "", []byte(anyTool))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func TestAPolicyOnAnotherMachine(t *testing.T) {
 		`{"path":"\\\\?\\C:\\work\\project\\..\\..\\x"}`: CodeOutside,
 		`{"path":"\\\\?\\C:"}`:                           CodeMagic,
 	} {
-		tool, err := c.Tool("child", "", []byte(anyTool))
+		tool, err := c.PrepareTool("child", "", []byte(anyTool))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,10 +21,10 @@ import (
 
 const maxMatched = 1 << 12 // what one pattern may match
 
-// globWord yields what a glob word of a shell string matches now.
-func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
+// yieldGlobWord yields what a glob word of a shell string matches now.
+func (j *judge) yieldGlobWord(f *detect.Finding, yield func(meaning)) {
 	if f.Glob == "" {
-		yield(noPath(f.Value, CodeGlob, "too many alternatives in braces"))
+		yield(unresolvedMeaning(f.Value, CodeGlob, "too many alternatives in braces"))
 		return
 	}
 	for _, text := range append(j.Expand(f.Glob), f.Glob) {
@@ -36,7 +36,7 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 		}
 		if j.Windows {
 			for _, base := range append(slices.Clip(j.baseDirectories()), j.movedDirectories(f)...) {
-				whole := chars.ToSlash(j.below(base, text))
+				whole := chars.ToSlash(j.resolveBelow(base, text))
 				fixed := shell.FixedPrefix(whole)
 				j.yieldMatches(f, j.Platform.Clean(fixed), whole[len(fixed):], yield)
 			}
@@ -64,7 +64,7 @@ func (j *judge) yieldMatches(f *detect.Finding, base, pattern string, yield func
 	}
 	g := globber{judge: j, f: f}
 	if !g.walkParts(start, strings.Split(pattern, "/"), false, func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }) {
-		yield(noPath(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
+		yield(unresolvedMeaning(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
 	}
 }
 
@@ -112,8 +112,8 @@ func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(
 	if pattern == "**" && !g.walkParts(dir, parts[1:], linked, yield) {
 		return false
 	}
-	dots := pattern[0] == '.'
-	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
+	startsWithDot := pattern[0] == '.'
+	if last := len(parts) == 1; startsWithDot && !(last && pattern == ".*") { // which lists what is above in some shells only
 		if ok, _ := path.Match(pattern, ".."); ok && !g.walkParts(g.Platform.Join(dir, ".."), parts[1:], true, yield) {
 			return false
 		}
@@ -123,16 +123,16 @@ func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(
 			if !shell.MatchesOnWindows(parts[0], e.Name()) {
 				continue
 			}
-		} else if e.Name()[0] == '.' && !dots {
+		} else if e.Name()[0] == '.' && !startsWithDot {
 			continue
 		} else if ok, _ := path.Match(pattern, e.Name()); !ok {
 			continue
 		}
-		link, at := g.Platform.IsLink(e.Type()), g.Platform.Join(dir, e.Name())
-		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.isGuarded(at) {
+		isLink, at := g.Platform.IsLink(e.Type()), g.Platform.Join(dir, e.Name())
+		if len(parts) > 1 && !isLink && !e.IsDir() || len(parts) == 1 && !isLink && !linked && !g.isGuarded(at) {
 			continue
 		}
-		if !g.walkParts(at, parts[1:], linked || link, yield) {
+		if !g.walkParts(at, parts[1:], linked || isLink, yield) {
 			return false
 		}
 	}
@@ -141,7 +141,7 @@ func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(
 
 // isGuarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
 func (g *globber) isGuarded(p string) bool {
-	return g.rules.MatchesArea(g.f.Role, p) || g.c.isProtected(func(own string) bool {
+	return g.rules.MatchesArea(g.f.Role, p) || g.checker.isProtected(func(own string) bool {
 		return g.Holds(own, p) || g.f.Role == access.Delete && g.Holds(p, own)
 	})
 }

@@ -45,11 +45,11 @@ func TestGrantsUnderAnotherPolicy(t *testing.T) {
 		"around what is protected": {[]policy.Rule{everywhere}, opens(filepath.Dir(w.hub), access.Read), false},
 		"the home folder":          {[]policy.Rule{everywhere}, opens(w.home, access.Read), false},
 	} {
-		if got := w.rules("", tc.rules...).Upholds("child", "do_it", tc.grant); got != tc.want {
+		if got := w.rules("", tc.rules...).UpholdsGrant("child", "do_it", tc.grant); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if (*Checker)(nil).Upholds("child", "do_it", read) {
+	if (*Checker)(nil).UpholdsGrant("child", "do_it", read) {
 		t.Error("a grant holds where nothing is judged")
 	}
 }
@@ -70,16 +70,16 @@ func TestTooWide(t *testing.T) {
 		"outside": true, "": true, w.outside + "/..": true,
 		w.outside: false, w.project: false, w.project + "/src/../docs": false,
 	} {
-		if got := c.TooWide(dir, nil); got != want {
+		if got := c.IsTooWide(dir, nil); got != want {
 			t.Errorf("%q: %t", dir, got)
 		}
 	}
 	for other, want := range map[string]bool{w.outside: true, w.outside + "/sub/x": true, w.project: false} {
-		if got := c.TooWide(w.outside, []string{other}); got != want {
+		if got := c.IsTooWide(w.outside, []string{other}); got != want {
 			t.Errorf("it holds %s: %t", other, got)
 		}
 	}
-	if !(*Checker)(nil).TooWide(w.outside, nil) {
+	if !(*Checker)(nil).IsTooWide(w.outside, nil) {
 		t.Error("nothing is known, and it is not too wide")
 	}
 }
@@ -94,18 +94,18 @@ func TestWhatACheckerTells(t *testing.T) {
 	w.must(err)
 	var none *Checker
 	for path, want := range map[string]bool{w.hub: true, w.hub + "/x": true, w.hub + "x": false, filepath.Dir(w.hub): false, w.outside: false} {
-		if c.Protects(path) != want || none.Protects(path) {
-			t.Errorf("%s: %t, and where nothing is judged %t", path, c.Protects(path), none.Protects(path))
+		if c.ProtectsPath(path) != want || none.ProtectsPath(path) {
+			t.Errorf("%s: %t, and where nothing is judged %t", path, c.ProtectsPath(path), none.ProtectsPath(path))
 		}
 	}
 	for child, want := range map[string]struct{ searched, denied, closed bool }{"child": {true, false, true}, "other": {true, true, false}, "unsearched": {}, "unknown": {}} {
-		if c.Searches(child) != want.searched || c.DeniesChild(child) != want.denied {
-			t.Errorf("%s: searched %t, denied %t", child, c.Searches(child), c.DeniesChild(child))
+		if c.SearchesChild(child) != want.searched || c.DeniesChild(child) != want.denied {
+			t.Errorf("%s: searched %t, denied %t", child, c.SearchesChild(child), c.DeniesChild(child))
 		}
 		if list := c.ClosedPaths(child); !slices.Contains(list, w.hub) || slices.Contains(list, w.outside) != want.closed {
 			t.Errorf("%s: closed are %v", child, list)
 		}
-		if none.Searches(child) || none.DeniesChild(child) || none.Refuses(child, "do_it") || none.ClosedPaths(child) != nil {
+		if none.SearchesChild(child) || none.DeniesChild(child) || none.RefusesTool(child, "do_it") || none.ClosedPaths(child) != nil {
 			t.Errorf("%s: something is known where nothing is judged", child)
 		}
 	}
@@ -115,7 +115,7 @@ func TestWhatACheckerTells(t *testing.T) {
 	if _, ok := none.Policy(); ok || none.Rules() != nil || c.Rules() == nil {
 		t.Error("a policy where nothing is judged")
 	}
-	if none.CheckOwnFolder(w.outside) == nil || none.For(principal.Principal{}) != nil || c.For(principal.Principal{}) != c {
+	if none.CheckOwnFolder(w.outside) == nil || none.ForPrincipal(principal.Principal{}) != nil || c.ForPrincipal(principal.Principal{}) != c {
 		t.Error("what is the same for everybody is not")
 	}
 }

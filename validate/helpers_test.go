@@ -130,7 +130,7 @@ func (w *world) where() CallContext { return CallContext{Cwd: w.project, Served:
 
 func (w *world) tool(c *Checker, server, def string) *Tool {
 	w.t.Helper()
-	t, err := c.Tool("child", server, []byte(def))
+	t, err := c.PrepareTool("child", server, []byte(def))
 	w.must(err)
 	return t
 }

@@ -21,7 +21,7 @@ import (
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	*machine.Machine // as the call sees it
-	c                *Checker
+	checker          *Checker
 	scan             *Scan
 	work             *budget.Budget // of the call
 	disk             machine.DiskView
@@ -34,7 +34,7 @@ type judge struct {
 	baseDirs         []string          // memo of baseDirectories
 	secondPass       bool              // bases are directories that the call itself names
 	callSetsWorkdir  bool              // the call names the directory inside the boundary that it works in
-	givenRoots       map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
+	givenRoots       map[string]string // memo of findRootAbove: given spelling -> resolved root, resolved root -> ""
 	longestRoot      int               // bytes of a root in it
 	watched          []fs.FileInfo     // protected files as they are now; nil: not looked at
 	lists            map[string][]fs.DirEntry
@@ -66,9 +66,9 @@ func (j *judge) baseDirectories() []string {
 	}
 	seen := map[string]bool{"": true}
 	list = slices.DeleteFunc(list, func(dir string) bool {
-		again := seen[dir]
+		isRepeated := seen[dir]
 		seen[dir] = true
-		return again
+		return isRepeated
 	})
 	if len(list) == 0 && j.container == nil && j.roots.Snapshot != nil {
 		list = j.roots.Snapshot.Paths()
@@ -80,7 +80,7 @@ func (j *judge) baseDirectories() []string {
 // judgeFinding judges one finding against its bases. Conditional findings that do not count come back with ok false.
 func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	out = FindingVerdict{Finding: *f, Decision: policy.Allow}
-	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) || j.cutByEscape(f) {
+	if j.beginsRoot(f) || j.isWithinRootName(f) || j.startsQuotedRoot(f) || j.cutByEscape(f) {
 		return out, false
 	}
 	counted := false
@@ -115,13 +115,13 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	switch {
 	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "`(") && j.isKnown(f.Value)):
 	case f.Goes:
-		consider(noPath(f.Value, CodeNoBase, "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"))
+		consider(unresolvedMeaning(f.Value, CodeNoBase, "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"))
 	case len(f.Value) > detect.MaxValue:
-		consider(noPath("", CodeUnresolvable, "longer than any path"))
+		consider(unresolvedMeaning("", CodeUnresolvable, "longer than any path"))
 	case f.Form == detect.FormURI, f.Form == detect.FormText:
 		j.uriMeanings(f, consider)
 	case f.Form == detect.FormGlob:
-		j.globWord(f, consider)
+		j.yieldGlobWord(f, consider)
 	default:
 		j.yieldMeanings(f, consider)
 	}
@@ -136,8 +136,8 @@ func (j *judge) isKnown(dir string) bool {
 
 // yieldMeanings yields what every spelling of a value may mean.
 func (j *judge) yieldMeanings(f *detect.Finding, yield func(meaning)) {
-	if dir, rest, ok := j.atRoot(f, f.Value); ok {
-		j.belowRoot(f, dir, rest, yield)
+	if dir, rest, ok := j.splitAtRoot(f, f.Value); ok {
+		j.yieldBelowRoot(f, dir, rest, yield)
 		for _, alt := range f.Alts {
 			own := *f
 			own.Value, own.Alts = alt, nil
@@ -148,9 +148,9 @@ func (j *judge) yieldMeanings(f *detect.Finding, yield func(meaning)) {
 	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.Variants(f.Value, f.Alts...)
-	if !all {
-		yield(noPath(f.Value, CodeBudget, "it can be spelled in more ways than are looked at"))
+	texts, allVariants := j.Variants(f.Value, f.Alts...)
+	if !allVariants {
+		yield(unresolvedMeaning(f.Value, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
 		if plain := j.Platform.Plain(text); platform.IsDrive(plain) {
@@ -158,7 +158,7 @@ func (j *judge) yieldMeanings(f *detect.Finding, yield func(meaning)) {
 		}
 		j.yieldAbsolutes(f, text, yield)
 		if j.Windows && startsOnDrive(text) {
-			text = j.below(j.callCtx.Cwd, text)
+			text = j.resolveBelow(j.callCtx.Cwd, text)
 		}
 		j.yieldGlobs(f, "", text, yield)
 	}
@@ -179,7 +179,7 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 	if !ok || rest == "" || !j.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
-	return j.firstRoot(whole, len(part)+1, `/\`) != ""
+	return j.findFirstRoot(whole, len(part)+1, `/\`) != ""
 }
 
 // cutByEscape reports a word that an escape has cut out of a path inside: of C:\work\new, the escape for a line end leaves C:\work.
@@ -229,12 +229,12 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 		if errors.As(err, &bad) && bad.ForeignHost() {
 			code = CodeForeignHost
 		}
-		yield(noPath(f.Value, code, err.Error()))
+		yield(unresolvedMeaning(f.Value, code, err.Error()))
 		return
 	}
 	for _, p := range paths {
-		if dir, rest, ok := j.atRoot(f, p); ok {
-			j.belowRoot(f, dir, rest, yield)
+		if dir, rest, ok := j.splitAtRoot(f, p); ok {
+			j.yieldBelowRoot(f, dir, rest, yield)
 			continue
 		}
 		texts, _ := j.Variants(p)
@@ -446,15 +446,15 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		if j.work.Spent() {
 			return append(list, j.denyOverspent(f))
 		}
-		_, own := j.declaredBase(f)
-		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.Platform.IsAbs(f.Value)
-		at := -1
+		_, hasOwnBase := j.declaredBase(f)
+		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !hasOwnBase && !j.Platform.IsAbs(f.Value)
+		index := -1
 		if ok {
 			j.work.Spend(budget.JudgeSteps)
-			at, list = len(list), append(list, out)
+			index, list = len(list), append(list, out)
 		}
 		if isRelative {
-			relative = append(relative, relativeFinding{f, at})
+			relative = append(relative, relativeFinding{f, index})
 		}
 		if ok && !f.Conditional() {
 			j.noteOwnDirs(&out)
@@ -464,20 +464,20 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		return list
 	}
 	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
-	all := j.baseDirectories()
+	bases := j.baseDirectories()
 	j.secondPass = true
 	for round := range 3 {
 		j.baseDirs = nil
 		for _, dir := range append(j.ownDirs, j.hintedDirs...) {
-			if (!slices.Contains(all, dir) || j.isBeside(dir)) && !slices.Contains(j.baseDirs, dir) {
+			if (!slices.Contains(bases, dir) || j.isBeside(dir)) && !slices.Contains(j.baseDirs, dir) {
 				j.baseDirs = append(j.baseDirs, dir)
 			}
 		}
 		if len(j.baseDirs) == 0 || round > 0 && len(j.baseDirs) > maxHinted {
 			break
 		}
-		all, j.namedDirs = append(slices.Clip(all), j.baseDirs...), append(j.namedDirs, j.baseDirs...)
-		list = j.readAgain(findings, list, relative)
+		bases, j.namedDirs = append(slices.Clip(bases), j.baseDirs...), append(j.namedDirs, j.baseDirs...)
+		list = j.judgeFromNamedDirs(findings, list, relative)
 	}
 	return list
 }
@@ -488,8 +488,8 @@ type relativeFinding struct {
 	verdict int // its place among the verdicts; -1: it has not counted so far
 }
 
-// readAgain judges the relative findings from each of j.baseDirs, and adds what comes of it to their verdicts.
-func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, relative []relativeFinding) []FindingVerdict {
+// judgeFromNamedDirs judges the relative findings from each of j.baseDirs, and adds what comes of it to their verdicts.
+func (j *judge) judgeFromNamedDirs(findings []detect.Finding, list []FindingVerdict, relative []relativeFinding) []FindingVerdict {
 	for i := range relative {
 		if j.work.Spent() {
 			return append(list, j.denyOverspent(&findings[0]))
@@ -499,20 +499,20 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, rela
 			continue
 		}
 		j.noteOwnDirs(&again)
-		at := relative[i].verdict
-		if at < 0 {
+		index := relative[i].verdict
+		if index < 0 {
 			again.onlyFromNamedDir = true
 			relative[i].verdict, list = len(list), append(list, again)
 			continue
 		}
-		list[at].onlyFromNamedDir = list[at].onlyFromNamedDir || list[at].Decision == policy.Allow && again.Decision != policy.Allow
-		list[at].joinReading(&again)
+		list[index].onlyFromNamedDir = list[index].onlyFromNamedDir || list[index].Decision == policy.Allow && again.Decision != policy.Allow
+		list[index].joinReading(&again)
 		for _, r := range again.Readings {
 			d := policy.Allow
 			if again.Decision == policy.Deny && r.Code == again.Code {
 				d = policy.Deny
 			}
-			j.addReading(&list[at], r, d)
+			j.addReading(&list[index], r, d)
 		}
 	}
 	return list

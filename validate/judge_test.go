@@ -17,7 +17,7 @@ import (
 	"mcphub/validate/schema"
 )
 
-func TestModes(t *testing.T) {
+func TestAModeDecidesWhatIsSearched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rule := map[string]map[string]declare.ArgRule{"do_it": {"/target": {Role: access.Read}, "/free": {}}, "*": {"/all/*": {Role: access.Delete}}}
@@ -28,41 +28,42 @@ func TestModes(t *testing.T) {
 	remote := ChildConfig{Name: "child", URL: "https://example.com/mcp", Args: rule}
 	local := ChildConfig{Name: "child", URL: "http://127.0.0.1:9/mcp", Args: rule}
 	for _, e := range []struct {
+		name  string
 		child ChildConfig
 		args  string
 		want  policy.Decision
 	}{
-		{strict, `{"x":"/etc/passwd"}`, policy.Deny},
-		{strict, `{"free":"/etc/passwd"}`, policy.Allow},
-		{strict, `{"free":"../outside"}`, policy.Allow},
-		{strict, `{"free":"file:///etc/passwd"}`, policy.Deny},
-		{strict, `{"free":"x file:///etc/passwd"}`, policy.Deny},
-		{strict, `{"free":"--output=/etc/passwd"}`, policy.Deny},
-		{strict, `{"free":"-o/etc/passwd"}`, policy.Deny},
-		{strict, `{"free":"-C ../outside"}`, policy.Deny},
-		{strict, `{"free":"-rf /etc/passwd"}`, policy.Deny},
-		{strict, `{"free":"--flag=a/b"}`, policy.Allow},
-		{strict, `{"free":{"deep":"/etc/passwd"}}`, policy.Allow},
-		{strict, `{"FREE":"/etc/passwd"}`, policy.Deny}, // an exemption is not stretched to another spelling
-		{strict, `{"TARGET":"../outside/x"}`, policy.Deny},
-		{strict, `{"target":"../outside/x"}`, policy.Deny},
-		{strict, `{"target":"a.txt"}`, policy.Allow},
-		{strict, `{"all":["../outside"]}`, policy.Deny},
-		{declared, `{"x":"/etc/passwd"}`, policy.Allow},
-		{declared, `{"x":{"/etc/passwd":1}}`, policy.Allow},
-		{declared, `{"x":"file:///etc/passwd"}`, policy.Deny},
-		{declared, `{"x":{"file:///etc/passwd":1}}`, policy.Deny},
-		{declared, `{"target":"/etc/passwd"}`, policy.Deny},
-		{declared, `{"Target":"/etc/passwd"}`, policy.Deny},
-		{declared, `{"all":{"k":"/etc/passwd"}}`, policy.Deny},
-		{off, `{"x":"/etc/passwd","target":"/etc/passwd","y":"file:///etc/passwd"}`, policy.Allow},
-		{remote, `{"x":"/etc/passwd"}`, policy.Allow},
-		{remote, `{"x":"file:///etc/passwd"}`, policy.Deny},
-		{local, `{"x":"/etc/passwd"}`, policy.Deny},
+		{"strict: an absolute path", strict, `{"x":"/etc/passwd"}`, policy.Deny},
+		{"strict: an exempt absolute path", strict, `{"free":"/etc/passwd"}`, policy.Allow},
+		{"strict: an exempt relative path", strict, `{"free":"../outside"}`, policy.Allow},
+		{"strict: a file URI is not exempt", strict, `{"free":"file:///etc/passwd"}`, policy.Deny},
+		{"strict: a file URI in a text is not exempt", strict, `{"free":"x file:///etc/passwd"}`, policy.Deny},
+		{"strict: a path behind a long option", strict, `{"free":"--output=/etc/passwd"}`, policy.Deny},
+		{"strict: a path behind a short option", strict, `{"free":"-o/etc/passwd"}`, policy.Deny},
+		{"strict: a relative path behind a short option", strict, `{"free":"-C ../outside"}`, policy.Deny},
+		{"strict: a path behind joined short options", strict, `{"free":"-rf /etc/passwd"}`, policy.Deny},
+		{"strict: a harmless option", strict, `{"free":"--flag=a/b"}`, policy.Allow},
+		{"strict: a path below an exempt argument", strict, `{"free":{"deep":"/etc/passwd"}}`, policy.Allow},
+		{"strict: another spelling is not exempt", strict, `{"FREE":"/etc/passwd"}`, policy.Deny}, // an exemption is not stretched to another spelling
+		{"strict: a declared path in another spelling", strict, `{"TARGET":"../outside/x"}`, policy.Deny},
+		{"strict: a declared path", strict, `{"target":"../outside/x"}`, policy.Deny},
+		{"strict: a declared path inside", strict, `{"target":"a.txt"}`, policy.Allow},
+		{"strict: a declared pattern", strict, `{"all":["../outside"]}`, policy.Deny},
+		{"declared: an argument without a declaration", declared, `{"x":"/etc/passwd"}`, policy.Allow},
+		{"declared: a name without a declaration", declared, `{"x":{"/etc/passwd":1}}`, policy.Allow},
+		{"declared: a file URI", declared, `{"x":"file:///etc/passwd"}`, policy.Deny},
+		{"declared: a file URI as a name", declared, `{"x":{"file:///etc/passwd":1}}`, policy.Deny},
+		{"declared: a declared path", declared, `{"target":"/etc/passwd"}`, policy.Deny},
+		{"declared: a declared path in another spelling", declared, `{"Target":"/etc/passwd"}`, policy.Deny},
+		{"declared: a declared pattern", declared, `{"all":{"k":"/etc/passwd"}}`, policy.Deny},
+		{"off: nothing is searched", off, `{"x":"/etc/passwd","target":"/etc/passwd","y":"file:///etc/passwd"}`, policy.Allow},
+		{"a remote server: a path", remote, `{"x":"/etc/passwd"}`, policy.Allow},
+		{"a remote server: a file URI", remote, `{"x":"file:///etc/passwd"}`, policy.Deny},
+		{"a server on this machine: a path", local, `{"x":"/etc/passwd"}`, policy.Deny},
 	} {
 		c := w.checker(e.child)
 		if _, v := w.call(c, w.tool(c, "", anyTool), e.args); v.Decision != e.want {
-			t.Errorf("mode %v url %q: %s: %v, want %v: %+v", e.child.Mode, e.child.URL, e.args, v.Decision, e.want, v.Deciding)
+			t.Errorf("%s: %s: %v, want %v: %+v", e.name, e.args, v.Decision, e.want, v.Deciding)
 		}
 	}
 }
@@ -89,29 +90,30 @@ func TestOperatorWins(t *testing.T) {
 	}
 }
 
-func TestBase(t *testing.T) {
+func TestAnArgumentIsReadFromItsDeclaredBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{
 		"*": {"/repo": {Role: access.Read}, "/files/*": {Role: access.Write, Base: "/repo"}, "/jobs/*/file": {Role: access.Read, Base: "/jobs/*/dir"}}}})
 	tool := w.tool(c, "", anyTool)
 	for _, e := range []struct {
+		name string
 		args string
 		want policy.Decision
 	}{
-		{`{"repo":"{project}/src","files":["main.go"]}`, policy.Allow},
-		{`{"repo":"{project}/src","files":["../a.txt"]}`, policy.Allow}, // from the base it stays inside; from the working directory it would not
-		{`{"repo":"{project}/src","files":["../../a.txt"]}`, policy.Deny},
-		{`{"repo":"src","files":["../a.txt"]}`, policy.Deny}, // a relative base: every start counts
-		{`{"repo":"{outside}","files":["x"]}`, policy.Deny},
-		{`{"files":["../a.txt"]}`, policy.Deny},
-		{`{"repo":"file://{project}/src","files":["../a.txt"]}`, policy.Allow},
-		{`{"repo":"~/project/src","files":["../a.txt"]}`, policy.Allow},
-		{`{"jobs":[{"dir":"{project}","file":"a.txt"},{"dir":"{project}/src","file":"../a.txt"}]}`, policy.Allow},
-		{`{"jobs":[{"dir":"{project}/src","file":"x"},{"dir":"{project}","file":"../a.txt"}]}`, policy.Deny},
+		{"a name below the base", `{"repo":"{project}/src","files":["main.go"]}`, policy.Allow},
+		{"a climb that the base holds", `{"repo":"{project}/src","files":["../a.txt"]}`, policy.Allow}, // from the base it stays inside; from the working directory it would not
+		{"a climb out of the base", `{"repo":"{project}/src","files":["../../a.txt"]}`, policy.Deny},
+		{"a relative base counts from every start", `{"repo":"src","files":["../a.txt"]}`, policy.Deny}, // a relative base: every start counts
+		{"a base outside", `{"repo":"{outside}","files":["x"]}`, policy.Deny},
+		{"no base is given", `{"files":["../a.txt"]}`, policy.Deny},
+		{"a base by a file URI", `{"repo":"file://{project}/src","files":["../a.txt"]}`, policy.Allow},
+		{"a base by a tilde", `{"repo":"~/project/src","files":["../a.txt"]}`, policy.Allow},
+		{"each element has its own base", `{"jobs":[{"dir":"{project}","file":"a.txt"},{"dir":"{project}/src","file":"../a.txt"}]}`, policy.Allow},
+		{"an element whose own base it leaves", `{"jobs":[{"dir":"{project}/src","file":"x"},{"dir":"{project}","file":"../a.txt"}]}`, policy.Deny},
 	} {
 		if _, v := w.call(c, tool, e.args); v.Decision != e.want {
-			t.Errorf("%s: %v, want %v: %+v", e.args, v.Decision, e.want, v.Deciding)
+			t.Errorf("%s: %s: %v, want %v: %+v", e.name, e.args, v.Decision, e.want, v.Deciding)
 		}
 	}
 	s, _ := w.call(c, tool, `{"repo":"{project}","files":["a"]}`)
@@ -144,9 +146,9 @@ func TestBadDeclarations(t *testing.T) {
 	}
 }
 
-// TestProtected holds that a protected file and all of a protected directory are denied inside the roots too, by every name that leads to
+// TestAProtectedFileIsDeniedByEveryName holds that a protected file and all of a protected directory are denied inside the roots too, by every name that leads to
 // them. A hard link stands for every name that text cannot show.
-func TestProtected(t *testing.T) {
+func TestAProtectedFileIsDeniedByEveryName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.roots = []string{w.home} // everything is inside; only protection denies
@@ -156,30 +158,31 @@ func TestProtected(t *testing.T) {
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Protected: []string{w.hub, "~/state/audit"}, Home: w.home, Getenv: w.getenv})
 	w.must(err)
 	for _, e := range []struct {
+		name       string
 		tool, args string
 		code       string // "" allowed
 	}{
-		{"read_file", `{"path":"{hub}"}`, CodeProtected},
-		{"read_file", `{"path":"{home}/config/../config/hub.json"}`, CodeProtected},
-		{"read_file", `{"path":"{project}/soft.json"}`, CodeProtected},
-		{"read_file", `{"path":"{project}/conf/hub.json"}`, CodeProtected},
-		{"read_file", `{"path":"{project}/innocent.json"}`, CodeProtected},
-		{"read_file", `{"path":"../config/hub.json"}`, CodeProtected},
-		{"read_file", `{"path":"{project}/link/../config/hub.json"}`, CodeProtected},
-		{"read_file", `{"x":"file://{hub}"}`, CodeProtected},
-		{"write_file", `{"path":"{home}/state/audit/new.jsonl"}`, CodeProtected},
-		{"write_file", `{"path":"{home}/state/audit"}`, CodeProtected},
-		{"list_directory", `{"path":"{home}"}`, ""},
-		{"list_directory", `{"path":"{home}/config"}`, ""},
-		{"move_file", `{"source":"{home}/config","destination":"{project}/x"}`, CodeProtectedBelow},
-		{"delete_directory", `{"path":"{home}/state"}`, CodeProtectedBelow},
-		{"do_it", `{"path":"{home}/config"}`, CodeProtectedBelow}, // unknown counts as write
-		{"run_tests", `{"cwd":"{home}"}`, ""},                     // where a tool works is not what it changes
-		{"delete_all", `{"cwd":"{home}"}`, CodeProtectedBelow},
-		{"run", `{"command":"cat {hub}"}`, CodeProtected},
-		{"run", `{"command":"ls {home}/config"}`, ""},
-		{"write_file", `{"path":"{home}/config/other.json"}`, ""},
-		{"write_file", `{"path":"{home}/config/hub.json.bak"}`, ""},
+		{"its path", "read_file", `{"path":"{hub}"}`, CodeProtected},
+		{"its path with dots", "read_file", `{"path":"{home}/config/../config/hub.json"}`, CodeProtected},
+		{"a symlink", "read_file", `{"path":"{project}/soft.json"}`, CodeProtected},
+		{"a directory symlink", "read_file", `{"path":"{project}/conf/hub.json"}`, CodeProtected},
+		{"a hard link", "read_file", `{"path":"{project}/innocent.json"}`, CodeProtected},
+		{"a relative path", "read_file", `{"path":"../config/hub.json"}`, CodeProtected},
+		{"dots behind a link", "read_file", `{"path":"{project}/link/../config/hub.json"}`, CodeProtected},
+		{"a file URI", "read_file", `{"x":"file://{hub}"}`, CodeProtected},
+		{"a new file in a protected directory", "write_file", `{"path":"{home}/state/audit/new.jsonl"}`, CodeProtected},
+		{"the protected directory", "write_file", `{"path":"{home}/state/audit"}`, CodeProtected},
+		{"a list above", "list_directory", `{"path":"{home}"}`, ""},
+		{"a list of the directory", "list_directory", `{"path":"{home}/config"}`, ""},
+		{"a move of its directory", "move_file", `{"source":"{home}/config","destination":"{project}/x"}`, CodeProtectedBelow},
+		{"a deletion above", "delete_directory", `{"path":"{home}/state"}`, CodeProtectedBelow},
+		{"an unknown tool above", "do_it", `{"path":"{home}/config"}`, CodeProtectedBelow}, // unknown counts as write
+		{"a working directory above", "run_tests", `{"cwd":"{home}"}`, ""},                 // where a tool works is not what it changes
+		{"a deletion in a working directory above", "delete_all", `{"cwd":"{home}"}`, CodeProtectedBelow},
+		{"a shell command", "run", `{"command":"cat {hub}"}`, CodeProtected},
+		{"a shell list of the directory", "run", `{"command":"ls {home}/config"}`, ""},
+		{"a file beside it", "write_file", `{"path":"{home}/config/other.json"}`, ""},
+		{"a file whose name begins alike", "write_file", `{"path":"{home}/config/hub.json.bak"}`, ""},
 	} {
 		tool := w.tool(c, "", fmt.Sprintf(`{"name":%q}`, e.tool))
 		s, err := c.Scan(tool, w.json(e.args))
@@ -193,17 +196,17 @@ func TestProtected(t *testing.T) {
 				code = got.Deciding.Code
 			}
 			if code != e.code || (got.Decision == policy.Deny) != (e.code != "") {
-				t.Errorf("%s %s, open %v: %v %q, want %q", e.tool, e.args, open, got.Decision, code, e.code)
+				t.Errorf("%s: %s %s, open %v: %v %q, want %q", e.name, e.tool, e.args, open, got.Decision, code, e.code)
 			}
 			if e.code != "" && got.Rule != RuleProtected {
-				t.Errorf("%s %s: rule %q", e.tool, e.args, got.Rule)
+				t.Errorf("%s: %s %s: rule %q", e.name, e.tool, e.args, got.Rule)
 			}
 		}
 	}
 }
 
-// TestWithoutBoundary: a client without roots has no boundary; what is judged then, and what is not.
-func TestWithoutBoundary(t *testing.T) {
+// TestAPathWithoutRootsIsDenied: a client without roots has no boundary; what is judged then, and what is not.
+func TestAPathWithoutRootsIsDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
@@ -214,23 +217,24 @@ func TestWithoutBoundary(t *testing.T) {
 	w.must(err)
 	none := rootsmgr.NewSnapshot(guard.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
+		name      string
 		RootsView rootsmgr.RootsView
 		want      policy.Decision
 		code      string
 	}{
-		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, policy.Allow, CodeOpen},
-		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported}, policy.Deny, CodeRootsUnsupported},
-		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseEmpty}, policy.Deny, CodeRootsEmpty},
-		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseFailed}, policy.Deny, CodeRootsFailed},
-		{rootsmgr.RootsView{Snapshot: none}, policy.Deny, CodeRootsFailed},
-		{rootsmgr.RootsView{}, policy.Deny, CodeRootsFailed},
+		{"open to a client without roots", rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, policy.Allow, CodeOpen},
+		{"closed to a client without roots", rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported}, policy.Deny, CodeRootsUnsupported},
+		{"empty roots", rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseEmpty}, policy.Deny, CodeRootsEmpty},
+		{"failed roots", rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseFailed}, policy.Deny, CodeRootsFailed},
+		{"no case", rootsmgr.RootsView{Snapshot: none}, policy.Deny, CodeRootsFailed},
+		{"no view", rootsmgr.RootsView{}, policy.Deny, CodeRootsFailed},
 	} {
 		v := c.Judge(s, CallContext{}, e.RootsView)
 		if v.Decision != e.want || v.Findings[0].Code != e.code {
-			t.Errorf("%v open %v: %v %s, want %v %s", e.RootsView.Case, e.RootsView.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
+			t.Errorf("%s: %v %s, want %v %s", e.name, v.Decision, v.Findings[0].Code, e.want, e.code)
 		}
 		if e.want == policy.Deny && v.Why == "" {
-			t.Errorf("%v: no word on what to do", e.RootsView.Case)
+			t.Errorf("%s: no word on what to do", e.name)
 		}
 		if got := c.Judge(nul, CallContext{}, e.RootsView); got.Decision != policy.Deny {
 			t.Errorf("%v: NUL passes", e.RootsView.Case)
@@ -241,8 +245,8 @@ func TestWithoutBoundary(t *testing.T) {
 	}
 }
 
-// TestSeveralRoots: a relative path is read from each served root, and one reading outside denies.
-func TestSeveralRoots(t *testing.T) {
+// TestARelativePathIsReadFromEachServedRoot: a relative path is read from each served root, and one reading outside denies.
+func TestARelativePathIsReadFromEachServedRoot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.roots = []string{w.project + "/src", w.project + "/docs"}
@@ -270,8 +274,8 @@ func TestSeveralRoots(t *testing.T) {
 	}
 }
 
-// TestNoCache: a link swapped between two calls changes the verdict.
-func TestNoCache(t *testing.T) {
+// TestASwappedLinkChangesTheVerdict: a link swapped between two calls changes the verdict.
+func TestASwappedLinkChangesTheVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
@@ -289,7 +293,7 @@ func TestNoCache(t *testing.T) {
 	}
 }
 
-func TestManyPaths(t *testing.T) {
+func TestEachOfManyPathsIsJudged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
@@ -303,7 +307,7 @@ func TestManyPaths(t *testing.T) {
 	}
 }
 
-func TestContainer(t *testing.T) {
+func TestPathsOfAContainerAreReadThroughItsMounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "/usr/bin/docker", CommandArgs: []string{"run", "-i", "--rm", "-e", "X=1", "-v", w.project + ":/projects:ro",
@@ -387,39 +391,40 @@ func TestFindingsOfACall(t *testing.T) {
 	}
 }
 
-// TestOther holds that a request that is no call of a tool is judged by its paths too: the URI of a resource, the values in its template,
+// TestRequestsBesideToolCallsAreJudgedByTheirPaths holds that a request that is no call of a tool is judged by its paths too: the URI of a resource, the values in its template,
 // and the arguments of prompts and completions.
-func TestOther(t *testing.T) {
+func TestRequestsBesideToolCallsAreJudgedByTheirPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	for _, e := range []struct {
+		name          string
 		uri, template string
 		want          policy.Decision
 	}{
-		{"file://{project}/a.txt", "", policy.Allow},
-		{"file:///etc/passwd", "", policy.Deny},
-		{"FILE:/etc/passwd", "", policy.Deny},
-		{"file://{project}/%2e%2e/outside", "", policy.Deny},
-		{"file:///etc/passwd", "file:///{+path}", policy.Deny},
-		{"file://{project}/a.txt", "file:///{+path}", policy.Allow},
-		{"file://local/a.txt", "file://local/{path}", policy.Allow},
-		{"file://local/%2Fetc%2Fpasswd", "file://local/{path}", policy.Deny},
-		{"file://local//etc/passwd", "file://local/{path}", policy.Deny},
-		{"file://local/../outside/secret.txt", "file://local/{path}", policy.Deny},
-		{"file://local/link", "file://local/{path}", policy.Deny},
-		{"file://local/a.txt", "", policy.Deny},
-		{"file://other/a.txt", "file://local/{path}", policy.Deny},
-		{"notes://x/a.txt", "notes://x/{name}", policy.Allow},
-		{"notes://x/%2Fetc%2Fpasswd", "notes://x/{name}", policy.Deny},
-		{"notes://x?file=/etc/passwd", "notes://x{?file}", policy.Deny},
-		{"notes://x/a/b/../../../etc", "notes://x/{+path}", policy.Deny},
-		{"memory://x/y", "", policy.Allow},
-		{"test://static/resource/1", "test://static/resource/{id}", policy.Allow},
-		{"https://example.com/etc/passwd", "", policy.Allow},
-		{"/etc/passwd", "", policy.Deny},
-		{"../outside", "", policy.Deny},
-		{"sqlite:////etc/x.db", "", policy.Deny},
+		{"a file inside", "file://{project}/a.txt", "", policy.Allow},
+		{"a file outside", "file:///etc/passwd", "", policy.Deny},
+		{"a scheme in capitals", "FILE:/etc/passwd", "", policy.Deny},
+		{"encoded dots", "file://{project}/%2e%2e/outside", "", policy.Deny},
+		{"a path of a template outside", "file:///etc/passwd", "file:///{+path}", policy.Deny},
+		{"a path of a template inside", "file://{project}/a.txt", "file:///{+path}", policy.Allow},
+		{"a value of a template inside", "file://local/a.txt", "file://local/{path}", policy.Allow},
+		{"an encoded value outside", "file://local/%2Fetc%2Fpasswd", "file://local/{path}", policy.Deny},
+		{"an absolute value", "file://local//etc/passwd", "file://local/{path}", policy.Deny},
+		{"a value that climbs", "file://local/../outside/secret.txt", "file://local/{path}", policy.Deny},
+		{"a link out", "file://local/link", "file://local/{path}", policy.Deny},
+		{"a host without a template", "file://local/a.txt", "", policy.Deny},
+		{"another host than the template", "file://other/a.txt", "file://local/{path}", policy.Deny},
+		{"a name that is no file", "notes://x/a.txt", "notes://x/{name}", policy.Allow},
+		{"an encoded path as a name", "notes://x/%2Fetc%2Fpasswd", "notes://x/{name}", policy.Deny},
+		{"a path in a query", "notes://x?file=/etc/passwd", "notes://x{?file}", policy.Deny},
+		{"a name that climbs", "notes://x/a/b/../../../etc", "notes://x/{+path}", policy.Deny},
+		{"a scheme without paths", "memory://x/y", "", policy.Allow},
+		{"a number", "test://static/resource/1", "test://static/resource/{id}", policy.Allow},
+		{"a web page", "https://example.com/etc/passwd", "", policy.Allow},
+		{"a bare absolute path", "/etc/passwd", "", policy.Deny},
+		{"a bare relative path", "../outside", "", policy.Deny},
+		{"a path in another scheme", "sqlite:////etc/x.db", "", policy.Deny},
 	} {
 		var templates []string
 		if e.template != "" {
@@ -427,11 +432,11 @@ func TestOther(t *testing.T) {
 		}
 		s, err := c.ScanURI("child", w.fill(e.uri), templates...)
 		if err != nil {
-			t.Errorf("%s: %v", e.uri, err)
+			t.Errorf("%s: %s: %v", e.name, e.uri, err)
 			continue
 		}
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != e.want {
-			t.Errorf("%s with %q: %v, want %v: %+v", e.uri, e.template, v.Decision, e.want, v.Deciding)
+			t.Errorf("%s: %s with %q: %v, want %v: %+v", e.name, e.uri, e.template, v.Decision, e.want, v.Deciding)
 		}
 	}
 	if _, err := c.ScanURI("child", "file:///\xff"); err == nil {

@@ -236,7 +236,7 @@ func TestLenientKeepsBothReadings(t *testing.T) {
 			t.Errorf("%s was not judged: %v", at, count)
 		}
 	}
-	if !s.NeedsBoundary() || !s.Certain() {
+	if !s.NeedsBoundary() || !s.IsCertain() {
 		t.Error("the roots are not asked for")
 	}
 	counts := w.tool(c, "", `{"name":"count","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}`)
@@ -248,7 +248,7 @@ func TestLenientKeepsBothReadings(t *testing.T) {
 		t.Errorf("it is judged %+v", v)
 	}
 	var nothing *Scan
-	if slices.Contains([]bool{nothing.NeedsBoundary(), nothing.Certain()}, false) {
+	if slices.Contains([]bool{nothing.NeedsBoundary(), nothing.IsCertain()}, false) {
 		t.Error("what was not scanned needs nothing")
 	}
 }

@@ -144,7 +144,7 @@ func TestLenientAllowsWhatBothReadingsAllow(t *testing.T) {
 		mode := rapid.SampledFrom([]declare.Mode{declare.ModeStrict, declare.ModeStrict, declare.ModeDeclared}).Draw(t, "mode")
 		judged := func(d declare.Demand, schemaOf, args any) (*Verdict, error) {
 			checker := w.demanding(d, mode, map[string]map[string]declare.ArgRule{"*": {"/x/*": {Role: 2}, "/note": {Role: 1}}})
-			tool, err := checker.Tool("child", "", []byte(`{"name":"do_it","inputSchema":`+w.filled(t, schemaOf)+`}`))
+			tool, err := checker.PrepareTool("child", "", []byte(`{"name":"do_it","inputSchema":`+w.filled(t, schemaOf)+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +256,7 @@ func FuzzLenient(f *testing.F) {
 	})
 }
 
-// readAgain reads arguments by a schema of types, members and elements alone.
+// judgeFromNamedDirs reads arguments by a schema of types, members and elements alone.
 func readAgain(schemaOf map[string]any, v any) any {
 	want, _ := schemaOf["type"].(string)
 	if text, ok := v.(string); ok && want != "string" {

@@ -64,8 +64,8 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	texts, all := j.Variants(dir + tail)
-	if !all {
+	texts, allVariants := j.Variants(dir + tail)
+	if !allVariants {
 		return nil
 	}
 	for _, text := range texts {
@@ -126,8 +126,8 @@ func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	})
 }
 
-// atRoot splits a text, or one that stands for it, at the odd root that it begins with.
-func (j *judge) atRoot(f *detect.Finding, text string) (dir, rest string, ok bool) {
+// splitAtRoot splits a text, or one that stands for it, at the odd root that it begins with.
+func (j *judge) splitAtRoot(f *detect.Finding, text string) (dir, rest string, ok bool) {
 	if f.Form != detect.FormPath && f.Form != detect.FormURI || f.How == detect.HowShell || f.How == detect.HowLiteral {
 		return "", "", false
 	}
@@ -151,60 +151,60 @@ func (j *judge) atRoot(f *detect.Finding, text string) (dir, rest string, ok boo
 
 const slashOrQuote = `/\"'`
 
-// withinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
+// isWithinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
 // separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
 // the text. Nothing exists at the finding itself.
-func (j *judge) withinRootName(f *detect.Finding) bool {
+func (j *judge) isWithinRootName(f *detect.Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.roots.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
-	at := strings.LastIndex(f.Raw, f.Value)
-	if at <= 0 || j.firstRoot(f.Raw, at, slashOrQuote) == "" {
+	start := strings.LastIndex(f.Raw, f.Value)
+	if start <= 0 || j.findFirstRoot(f.Raw, start, slashOrQuote) == "" {
 		return false
 	}
-	texts, free := j.Variants(f.Value, f.Alts...)
+	texts, isFree := j.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
 		j.yieldAbsolutes(f, text, func(s meaning) {
 			if s.code == CodeForeignForm {
 				return // nothing here is called so
 			}
 			place, err := guard.Resolve(j.FS, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.Creatable(place.Path, true))
+			isFree = isFree && err == nil && !place.Exists && (f.Role == access.Read || !j.Creatable(place.Path, true))
 		})
-		free = free && !shell.HasMeta(text)
+		isFree = isFree && !shell.HasMeta(text)
 	}
-	return free
+	return isFree
 }
 
-// quotedRoot reports a piece of a quoted word of a shell string that is no path by itself: it is the beginning of a root with a
+// startsQuotedRoot reports a piece of a quoted word of a shell string that is no path by itself: it is the beginning of a root with a
 // blank or another sign in its name ("/home/me/My Project/x"). The whole root stands in quotes wherever the piece occurs, and
 // nothing exists at the piece.
-func (j *judge) quotedRoot(f *detect.Finding) bool {
+func (j *judge) startsQuotedRoot(f *detect.Finding) bool {
 	if f.How != detect.HowShell || f.Written || j.roots.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
-	for at := 0; ; {
-		i := strings.Index(f.Raw[at:], f.Value)
+	for start := 0; ; {
+		i := strings.Index(f.Raw[start:], f.Value)
 		if i < 0 {
 			break
 		}
-		at += i
-		dir := j.firstRoot(f.Raw[at:], len(f.Value)+1, slashOrQuote)
-		if dir == "" || at > 0 && f.Raw[at-1] != '"' && f.Raw[at-1] != '\'' {
+		start += i
+		dir := j.findFirstRoot(f.Raw[start:], len(f.Value)+1, slashOrQuote)
+		if dir == "" || start > 0 && f.Raw[start-1] != '"' && f.Raw[start-1] != '\'' {
 			return false
 		}
-		at += len(dir)
+		start += len(dir)
 	}
 	place, err := guard.Resolve(j.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
-// firstRoot returns a root that a text begins with, and that is at least at bytes long, "" for none. Behind it stands nothing,
+// findFirstRoot returns a root that a text begins with, and that is at least minLength bytes long, "" for none. Behind it stands nothing,
 // or one of the signs.
-func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
+func (j *judge) findFirstRoot(text string, minLength int, signs string) (dir string) {
 	for _, r := range j.roots.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
-			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || strings.IndexByte(signs, rest[0]) >= 0) {
+			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= minLength && (rest == "" || strings.IndexByte(signs, rest[0]) >= 0) {
 				return d
 			}
 		}
@@ -212,19 +212,19 @@ func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
 	return ""
 }
 
-// belowRoot yields what a text behind an odd root may mean.
-func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meaning)) {
+// yieldBelowRoot yields what a text behind an odd root may mean.
+func (j *judge) yieldBelowRoot(f *detect.Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
 		j.yieldMounted(meaning{text: dir, path: dir}, yield)
 		return
 	}
-	texts, all := j.Variants(rest)
-	if !all {
-		yield(noPath(dir+rest, CodeBudget, "it can be spelled in more ways than are looked at"))
+	texts, allVariants := j.Variants(rest)
+	if !allVariants {
+		yield(unresolvedMeaning(dir+rest, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
-			yield(noPath(dir+text, CodeNoBase, "a command substitution, which only a shell can resolve"))
+			yield(unresolvedMeaning(dir+text, CodeNoBase, "a command substitution, which only a shell can resolve"))
 			continue
 		}
 		if !chars.IsSlash(text[0]) {

@@ -60,7 +60,7 @@ func newOddWorld(t testing.TB, top, name string) *oddWorld {
 }
 
 func (w *oddWorld) judge(t interface{ Fatal(...any) }, tool, raw string) *Verdict {
-	def, err := w.c.Tool("child", "", []byte(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, tool)))
+	def, err := w.c.PrepareTool("child", "", []byte(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, tool)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,78 +12,78 @@ import (
 	"mcphub/validate/policy"
 )
 
-// TooWide reports that a directory is too wide to be opened as a whole by a Grant: it is the root of a filesystem,
+// IsTooWide reports that a directory is too wide to be opened as a whole by a Grant: it is the root of a filesystem,
 // the home folder or one above it, or it holds a protected path or one of others, which are absolute paths. The nil
 // Checker, and a directory that is not absolute, are too wide.
-func (c *Checker) TooWide(dir string, others []string) bool {
-	if c == nil || !c.m.Platform.IsAbs(dir) {
+func (checker *Checker) IsTooWide(dir string, others []string) bool {
+	if checker == nil || !checker.m.Platform.IsAbs(dir) {
 		return true
 	}
-	dir = c.m.Platform.Clean(dir)
-	if c.m.Platform.Parent(dir) == dir {
+	dir = checker.m.Platform.Clean(dir)
+	if checker.m.Platform.Parent(dir) == dir {
 		return true
 	}
-	holds := func(p string) bool { return c.m.Holds(dir, p) }
-	home, err := guard.Resolve(c.m.FS, c.m.Home)
-	return holds(c.m.Home) || err == nil && holds(home.Path) || slices.ContainsFunc(others, holds) || c.isProtected(holds)
+	holds := func(p string) bool { return checker.m.Holds(dir, p) }
+	home, err := guard.Resolve(checker.m.FS, checker.m.Home)
+	return holds(checker.m.Home) || err == nil && holds(home.Path) || slices.ContainsFunc(others, holds) || checker.isProtected(holds)
 }
 
-// Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
+// UpholdsGrant reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
 // what it opens, and the first rule about it does not deny. A grant that no rule is about does not hold: nobody would be asked for it.
 // The grant was given to a tool of a child, or to another request, which is named by its method.
-func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
-	if c == nil || g.Roles == 0 {
+func (checker *Checker) UpholdsGrant(child, tool string, g policy.Grant) bool {
+	if checker == nil || g.Roles == 0 {
 		return false
 	}
-	place, err := guard.Resolve(c.m.FS, g.Path)
+	place, err := guard.Resolve(checker.m.FS, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	ruling := c.policy.Ruling(child, tool).ForPolicy(c.policy)
-	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
+	ruling := checker.policy.Ruling(child, tool).ForPolicy(checker.policy)
+	if ruling == nil || !g.File && checker.IsTooWide(g.Path, nil) {
 		return false
 	}
-	j := &judge{c: c, Machine: &c.m, work: budget.New(0), rules: policy.Evaluation{Ruling: ruling, Machine: &c.m}}
+	j := &judge{checker: checker, Machine: &checker.m, work: budget.New(0), rules: policy.Evaluation{Ruling: ruling, Machine: &checker.m}}
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
 		return j.protectedReason(&detect.Finding{Role: role}, &place) != "" || !j.rules.KeepsGrant(role, &place)
 	})
 }
 
 // Policy returns what policy is in force, and what is protected; ok is false if there is none.
-func (c *Checker) Policy() (info policy.Info, ok bool) {
-	if c == nil {
+func (checker *Checker) Policy() (info policy.Info, ok bool) {
+	if checker == nil {
 		return info, false
 	}
-	info, ok = c.policy.Info()
-	info.Protected = slices.Concat(c.protected...)
+	info, ok = checker.policy.Info()
+	info.Protected = slices.Concat(checker.protected...)
 	return info, ok
 }
 
-// Searches reports whether paths are looked for in what a child is sent.
-func (c *Checker) Searches(child string) bool {
-	if c == nil {
+// SearchesChild reports whether paths are looked for in what a child is sent.
+func (checker *Checker) SearchesChild(child string) bool {
+	if checker == nil {
 		return false
 	}
-	ch := c.children[child]
+	ch := checker.children[child]
 	return ch != nil && ch.mode != declare.ModeOff
 }
 
 // Rules returns the rules of the policy in force, nil for none.
-func (c *Checker) Rules() *policy.Compiled {
-	if c == nil {
+func (checker *Checker) Rules() *policy.Compiled {
+	if checker == nil {
 		return nil
 	}
-	return c.policy
+	return checker.policy
 }
 
 // ClosedPaths returns the paths that a single child may not open, whatever is around them: what is protected, in every
 // spelling, and the directories that the policy denies it something in.
-func (c *Checker) ClosedPaths(child string) (list []string) {
-	if c == nil {
+func (checker *Checker) ClosedPaths(child string) (list []string) {
+	if checker == nil {
 		return nil
 	}
-	list = slices.Concat(c.protected...)
-	for _, dir := range c.policy.DeniedDirs(child) {
+	list = slices.Concat(checker.protected...)
+	for _, dir := range checker.policy.DeniedDirs(child) {
 		if !slices.Contains(list, dir) {
 			list = append(list, dir)
 		}
@@ -91,20 +91,20 @@ func (c *Checker) ClosedPaths(child string) (list []string) {
 	return list
 }
 
-// Protects reports whether a path lies at or below one that is protected, which no rule and no root opens.
-func (c *Checker) Protects(path string) bool {
-	return c != nil && c.isProtected(func(p string) bool { return c.m.Holds(p, path) })
+// ProtectsPath reports whether a path lies at or below one that is protected, which no rule and no root opens.
+func (checker *Checker) ProtectsPath(path string) bool {
+	return checker != nil && checker.isProtected(func(p string) bool { return checker.m.Holds(p, path) })
 }
 
 // isProtected reports whether something is protected, in any spelling, of which is says so.
-func (c *Checker) isProtected(is func(p string) bool) bool {
-	return slices.ContainsFunc(c.protected, func(p protectedPath) bool { return slices.ContainsFunc(p, is) })
+func (checker *Checker) isProtected(is func(p string) bool) bool {
+	return slices.ContainsFunc(checker.protected, func(p protectedPath) bool { return slices.ContainsFunc(p, is) })
 }
 
 // CheckOwnFolder returns why a folder is no real one of the hub's own user in which no one else may write.
-func (c *Checker) CheckOwnFolder(dir string) error {
-	if c == nil {
+func (checker *Checker) CheckOwnFolder(dir string) error {
+	if checker == nil {
 		return errors.New("it cannot be looked at")
 	}
-	return c.m.CheckOwnDir(dir)
+	return checker.m.CheckOwnDir(dir)
 }

@@ -15,7 +15,7 @@ import (
 
 // protectedReason denies everything at or below a protected path, and writing to or deleting a directory above one.
 func (j *judge) protectedReason(f *detect.Finding, where *guard.Place) string {
-	for _, spellings := range j.c.protected {
+	for _, spellings := range j.checker.protected {
 		for _, own := range spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
 				if j.Holds(own, p) {
@@ -51,8 +51,8 @@ func (j *judge) isProtected(where *guard.Place) bool {
 // protectedFiles returns the protected files as they are now.
 func (j *judge) protectedFiles() []fs.FileInfo {
 	if j.watched == nil {
-		j.watched = make([]fs.FileInfo, 0, len(j.c.protected))
-		for _, p := range j.c.protected {
+		j.watched = make([]fs.FileInfo, 0, len(j.checker.protected))
+		for _, p := range j.checker.protected {
 			if info, err := j.FS.Lstat(p.resolvedPath()); err == nil && info.Mode()&fs.ModeType == 0 {
 				j.watched = append(j.watched, info)
 			}
@@ -73,24 +73,24 @@ type knownEntries struct {
 
 // protectedEntries returns what the protected files were, at most a moment ago.
 func (j *judge) protectedEntries() ([]guard.Entry, bool) {
-	was := j.c.entries.Load()
-	if was == nil || time.Since(was.at) > entriesFor {
-		now := &knownEntries{at: time.Now(), ok: true}
-		for _, p := range j.c.protected {
+	known := j.checker.entries.Load()
+	if known == nil || time.Since(known.at) > entriesFor {
+		reread := &knownEntries{at: time.Now(), ok: true}
+		for _, p := range j.checker.protected {
 			place, err := guard.Resolve(j.FS, p.resolvedPath())
 			if err == nil && !place.Exists {
 				continue
 			}
-			now.all = append(now.all, place.Entry)
-			now.ok = now.ok && place.Entry.HardLinks > 0 // else it was walked
+			reread.all = append(reread.all, place.Entry)
+			reread.ok = reread.ok && place.Entry.HardLinks > 0 // else it was walked
 		}
 		if j.disk.Missed() {
 			return nil, false
 		}
-		was = now
-		j.c.entries.Store(now)
+		known = reread
+		j.checker.entries.Store(reread)
 	}
-	return was.all, was.ok
+	return known.all, known.ok
 }
 
 // reachesBelow reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
@@ -126,9 +126,9 @@ type protectedPath []string
 func (p protectedPath) resolvedPath() string { return p[len(p)-1] }
 
 // protectPath resolves a protected path once, and keeps it. One that does not exist yet is kept as text.
-func (c *Checker) protectPath(given string) error {
-	p := c.m.ExpandHome(given)
-	if _, remote := c.m.Platform.Remote(p); !remote && !c.m.Platform.IsAbs(p) { // a call that names another machine is refused, however that is spelled
+func (checker *Checker) protectPath(given string) error {
+	p := checker.m.ExpandHome(given)
+	if _, remote := checker.m.Platform.Remote(p); !remote && !checker.m.Platform.IsAbs(p) { // a call that names another machine is refused, however that is spelled
 		return fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
 	}
 	var spellings protectedPath
@@ -137,11 +137,11 @@ func (c *Checker) protectPath(given string) error {
 			spellings = append(spellings, spelling)
 		}
 	}
-	add(c.m.Platform.Clean(p))
-	if place, err := guard.Resolve(c.m.FS, p); err == nil {
+	add(checker.m.Platform.Clean(p))
+	if place, err := guard.Resolve(checker.m.FS, p); err == nil {
 		add(place.Path)
 		add(place.Readings.Cleaned)
 	}
-	c.protected = append(c.protected, spellings)
+	checker.protected = append(checker.protected, spellings)
 	return nil
 }

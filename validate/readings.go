@@ -31,8 +31,10 @@ type meaning struct {
 // oldWorkdir begins a path in a directory that the string was in before.
 const oldWorkdir = "${OLDPWD}/"
 
-// noPath returns the meaning of a text that is no path here, and why.
-func noPath(text, code, err string) meaning { return meaning{text: text, code: code, err: err} }
+// unresolvedMeaning returns the meaning of a text that is no path here, and why.
+func unresolvedMeaning(text, code, err string) meaning {
+	return meaning{text: text, code: code, err: err}
+}
 
 // nameableText returns a text in which each wildcard has become a letter. Nothing on Windows is called * or ?, so the other names
 // in a pattern decide where it leads. A pattern with alternatives in round brackets stays, and is refused.
@@ -57,7 +59,7 @@ func (j *judge) yieldAbsolutes(f *detect.Finding, text string, yield func(meanin
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
 		if j.Home == "" {
-			yield(noPath(text, CodeNoHome, "the home folder is not known"))
+			yield(unresolvedMeaning(text, CodeNoHome, "the home folder is not known"))
 			return
 		}
 		yield(meaning{text: text, path: j.Home + text[1:]})
@@ -65,7 +67,7 @@ func (j *judge) yieldAbsolutes(f *detect.Finding, text string, yield func(meanin
 			j.yieldRelative(f, text[2:], yield) // another directory was made the home folder
 		}
 	case strings.HasPrefix(text, "~-/") || text == "~-":
-		yield(noPath(text, CodeNoBase, "~- is the shell's previous directory, which only the child knows"))
+		yield(unresolvedMeaning(text, CodeNoBase, "~- is the shell's previous directory, which only the child knows"))
 	case strings.HasPrefix(text, "~+/") || text == "~+":
 		j.yieldRelative(f, "."+text[2:], yield)
 	case strings.HasPrefix(text, oldWorkdir):
@@ -74,28 +76,28 @@ func (j *judge) yieldAbsolutes(f *detect.Finding, text string, yield func(meanin
 		j.yieldRelative(&own, "./"+text[len(oldWorkdir):], yield)
 	}
 	if j.Windows {
-		j.windowsForms(f, text, yield)
+		j.yieldWindowsForms(f, text, yield)
 	}
 	if strings.Contains(text, "$(") && !f.Conditional() {
-		yield(noPath(text, CodeNoBase, "a command substitution, which only a shell can resolve"))
+		yield(unresolvedMeaning(text, CodeNoBase, "a command substitution, which only a shell can resolve"))
 		return
 	}
 	switch {
 	case !j.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
-		yield(noPath(text, CodeForeignForm, "a Windows path, which no root on this machine contains"))
+		yield(unresolvedMeaning(text, CodeForeignForm, "a Windows path, which no root on this machine contains"))
 	case j.Platform.IsAbs(text):
 		j.yieldMounted(meaning{text: text, path: text}, yield)
 	case j.Windows && chars.IsSlash(text[0]):
-		j.fromVolume(f, text, yield)
+		j.yieldFromVolume(f, text, yield)
 	case j.Windows && startsOnDrive(text) && !chars.Climbs(text):
-		// Below the directory of the drive, which windowsForms yields. Elsewhere it names a stream of a file there.
+		// Below the directory of the drive, which yieldWindowsForms yields. Elsewhere it names a stream of a file there.
 	default:
 		j.yieldRelative(f, text, yield)
 	}
 }
 
-// fromVolume yields what a text with a separator at its beginning means on Windows: a path on the volume that the child works on.
-func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) {
+// yieldFromVolume yields what a text with a separator at its beginning means on Windows: a path on the volume that the child works on.
+func (j *judge) yieldFromVolume(f *detect.Finding, text string, yield func(meaning)) {
 	p := j.Platform
 	if _, remote := p.Remote(text); remote || j.container != nil {
 		j.yieldMounted(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
@@ -109,14 +111,14 @@ func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) 
 	if j.callCtx.Cwd != "" {
 		bases = []string{j.callCtx.Cwd}
 	}
-	some := false
+	hasVolume := false
 	for _, base := range bases {
 		if n := p.RootLen(p.FromSlash(base)); n > 0 {
-			some = true
+			hasVolume = true
 			yield(meaning{text: text, path: p.Join(p.Clean(base[:n]), strings.TrimLeft(text, `/\`))})
 		}
 	}
-	if !some {
+	if !hasVolume {
 		j.yieldRelative(f, text, yield)
 	}
 }
@@ -140,7 +142,7 @@ func (j *judge) yieldRelative(f *detect.Finding, text string, yield func(meaning
 		bases = own
 	}
 	if len(bases) == 0 {
-		yield(noPath(text, CodeNoBase, "a relative path, and no directory is known that it starts from"))
+		yield(unresolvedMeaning(text, CodeNoBase, "a relative path, and no directory is known that it starts from"))
 		return
 	}
 	moved, certain := j.movedDirectories(f), 0
@@ -164,38 +166,38 @@ func (j *judge) yieldRelative(f *detect.Finding, text string, yield func(meaning
 	}
 	if f.Course.Lost && j.container == nil {
 		if !f.Relative() {
-			j.fromBelow(f, bases, text, yield)
+			j.yieldFromBelow(f, bases, text, yield)
 		}
-		j.fromAbove(f, bases, text, yield)
+		j.yieldFromAbove(f, bases, text, yield)
 	}
 }
 
-// fromAbove yields what is protected below a base and that a text names if it starts in a directory on the way there. For a typed text it
+// yieldFromAbove yields what is protected below a base and that a text names if it starts in a directory on the way there. For a typed text it
 // also yields what is in the directories of rules.
-func (j *judge) fromAbove(f *detect.Finding, bases []string, text string, yield func(meaning)) {
+func (j *judge) yieldFromAbove(f *detect.Finding, bases []string, text string, yield func(meaning)) {
 	clean := path.Clean(chars.ToSlash(text))
-	for at := 0; at < len(clean); at++ {
-		name, after, _ := strings.Cut(clean[at:], "/")
-		if j.c.search.Guards(name) {
-			for _, list := range j.c.guardedDirectories(f.Typed) {
+	for start := 0; start < len(clean); start++ {
+		name, after, _ := strings.Cut(clean[start:], "/")
+		if j.checker.search.Guards(name) {
+			for _, list := range j.checker.guardedDirectories(f.Typed) {
 				for _, place := range list {
 					if !j.work.Spend(budget.ReadSteps) {
 						return
 					}
-					inside := slices.ContainsFunc(bases, func(base string) bool { return j.Holds(base, place) })
-					if inside && strings.HasSuffix(j.Fold(chars.ToSlash(place)), j.Fold("/"+clean[:at+len(name)])) {
+					isInside := slices.ContainsFunc(bases, func(base string) bool { return j.Holds(base, place) })
+					if isInside && strings.HasSuffix(j.Fold(chars.ToSlash(place)), j.Fold("/"+clean[:start+len(name)])) {
 						j.yieldMounted(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
 					}
 				}
 			}
 		}
-		at += len(name)
+		start += len(name)
 	}
 }
 
-// fromBelow yields what a text with ".." means if it starts in an unknown directory below a base: the rest of the text, in the
+// yieldFromBelow yields what a text with ".." means if it starts in an unknown directory below a base: the rest of the text, in the
 // base and in every directory above that it can climb to.
-func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield func(meaning)) {
+func (j *judge) yieldFromBelow(f *detect.Finding, bases []string, text string, yield func(meaning)) {
 	rest := path.Clean(chars.ToSlash(text))
 	ups := 0
 	for ; rest == ".." || strings.HasPrefix(rest, "../"); ups++ {
@@ -226,7 +228,7 @@ func (j *judge) movedDirectories(f *detect.Finding) []string {
 				text = j.Home + text[1:]
 			}
 			for _, base := range j.baseDirectories() {
-				list = append(list, j.below(base, text))
+				list = append(list, j.resolveBelow(base, text))
 			}
 		}
 	}
@@ -258,7 +260,7 @@ func (j *judge) certainDirectory(f *detect.Finding, base string) (dir string, ok
 	}
 	list := strings.Split(f.Course.Dir, "\x00")
 	for i, to := range list {
-		dir = j.below(base, to)
+		dir = j.resolveBelow(base, to)
 		where, err := guard.Resolve(j.FS, dir)
 		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
@@ -295,7 +297,7 @@ func (j *judge) yieldGlobs(f *detect.Finding, dir, text string, yield func(meani
 	}
 	list, ok := shell.ExpandBraces(text)
 	if !ok {
-		yield(noPath(text, CodeGlob, "too many alternatives in braces"))
+		yield(unresolvedMeaning(text, CodeGlob, "too many alternatives in braces"))
 		return
 	}
 	for _, alt := range list {
@@ -309,13 +311,13 @@ func (j *judge) yieldGlobs(f *detect.Finding, dir, text string, yield func(meani
 			continue
 		}
 		if shell.GlobClimbs(chars.ToSlash(alt)) && !(f.Content && shell.IsOneClass(alt)) {
-			yield(noPath(alt, CodeGlob, "a component after the wildcard can be \"..\""))
+			yield(unresolvedMeaning(alt, CodeGlob, "a component after the wildcard can be \"..\""))
 			continue
 		}
 		if j.Windows {
 			own := *f
 			own.Glob = dir + alt
-			j.globWord(&own, yield) // the links that it matches: no child can read it as a name
+			j.yieldGlobWord(&own, yield) // the links that it matches: no child can read it as a name
 		}
 		prefix := shell.FixedPrefix(alt)
 		component, _, _ := strings.Cut(alt[len(prefix):], "/")

@@ -10,58 +10,58 @@ import (
 	"mcphub/validate/uri"
 )
 
-// ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates: see WithListed.
-func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
-	t, err := c.requestTool(child, methods.ReadResource, methods.ReadResource)
+// ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates: see AddListedTemplate.
+func (checker *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
+	t, err := checker.requestTool(child, methods.ReadResource, methods.ReadResource)
 	if err != nil {
 		return nil, err
 	}
 	t.args.URI = true
-	found, err := c.search.URI(&t.args, text, templates...)
-	return c.finishScan(t, found, err)
+	found, err := checker.search.URI(&t.args, text, templates...)
+	return checker.finishScan(t, found, err)
 }
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
-func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
-	t, err := c.requestTool(child, prompt, methods.GetPrompt)
+func (checker *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
+	t, err := checker.requestTool(child, prompt, methods.GetPrompt)
 	if err != nil {
 		return nil, err
 	}
-	return c.Scan(t, args)
+	return checker.Scan(t, args)
 }
 
 // ScanCompletion searches completion/complete: the argument to complete, the arguments given already (raw, a JSON
 // object or nil), and the URI that a template makes of them. template is "" for the argument of a prompt.
-func (c *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
-	t, err := c.requestTool(child, methods.Complete, methods.Complete)
+func (checker *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
+	t, err := checker.requestTool(child, methods.Complete, methods.Complete)
 	if err != nil {
 		return nil, err
 	}
 	t.args.URI = template != ""
-	found, err := c.search.Completion(&t.args, template, name, value, given)
-	return c.finishScan(t, found, err)
+	found, err := checker.search.Completion(&t.args, template, name, value, given)
+	return checker.finishScan(t, found, err)
 }
 
 // ScanParams searches the params of a request or notification that this program does not know: raw, a JSON object, or nil
 // for none. They are searched as the arguments of a tool without a schema that is called like the method, and a URI
 // among them as that of resources/read too.
-func (c *Checker) ScanParams(child, method string, params []byte, templates ...string) (*Scan, error) {
-	t, err := c.requestTool(child, method, method)
+func (checker *Checker) ScanParams(child, method string, params []byte, templates ...string) (*Scan, error) {
+	t, err := checker.requestTool(child, method, method)
 	if err != nil {
 		return nil, err
 	}
 	t.args.Traits = names.TraitsOf(method, false, false)
-	s, err := c.Scan(t, params)
+	s, err := checker.Scan(t, params)
 	if err != nil {
 		return nil, err
 	}
-	tr := strictjson.New(c.search.Depth)
+	tr := strictjson.New(checker.search.Depth)
 	defer tr.Free()
-	if err := tr.Parse(params, c.search.Size); err != nil {
+	if err := tr.Parse(params, checker.search.Size); err != nil {
 		return nil, err
 	}
 	if text := tr.Text(0, "uri"); text != "" {
-		more, err := c.ScanURI(child, text, templates...)
+		more, err := checker.ScanURI(child, text, templates...)
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +74,13 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 
 // requestTool returns a Tool that stands for a request that calls no tool. Its role is reading. hub.json declares its
 // arguments by name: the prompt's, or the method if there is none. The policy's rules are asked about it by its method.
-func (c *Checker) requestTool(child, name, method string) (*Tool, error) {
-	if c == nil || c.children[child] == nil {
+func (checker *Checker) requestTool(child, name, method string) (*Tool, error) {
+	if checker == nil || checker.children[child] == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}
 	}
-	t := c.prepare(c.children[child], "", name, true, false)
+	t := checker.joinDeclarations(checker.children[child], "", name, true, false)
 	t.args.Traits = names.Traits{Role: access.Read}
-	t.ruling = c.policy.Ruling(child, method)
+	t.ruling = checker.policy.Ruling(child, method)
 	return t, nil
 }
 
@@ -90,7 +90,7 @@ func MatchesTemplate(template, text string) bool {
 	return ok
 }
 
-// WithListed adds the URI of a resource as its server lists it, "" for none, to the server's templates, if ScanURI needs it.
-func WithListed(templates []string, listed string) []string {
+// AddListedTemplate adds the URI of a resource as its server lists it, "" for none, to the server's templates, if ScanURI needs it.
+func AddListedTemplate(templates []string, listed string) []string {
 	return uri.WithListed(templates, listed)
 }

@@ -15,7 +15,7 @@ import (
 // the client if the operator allows that. Package resource reports whether a URI lies below a prefix.
 
 // bindPrefixes reads the prefixes of hub.json.
-func (c *Checker) bindPrefixes(cfg Config) error {
+func (checker *Checker) bindPrefixes(cfg Config) error {
 	if len(cfg.Resources) == 0 && !cfg.ClientResources {
 		return nil
 	}
@@ -26,42 +26,42 @@ func (c *Checker) bindPrefixes(cfg Config) error {
 			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", chars.Quote(cfg.Resources[i]), err))
 		}
 	}
-	c.search.Resources, c.search.ClientResources = set, cfg.ClientResources
+	checker.search.Resources, checker.search.ClientResources = set, cfg.ClientResources
 	return errors.Join(errs...)
 }
 
 // boundsOf returns the prefixes that hold under a view: the prefixes of hub.json and, if it says so, the client's.
-func (c *Checker) boundsOf(v rootsmgr.RootsView) *resource.Set {
-	if !c.search.ClientResources || v.Snapshot == nil {
-		return c.search.Resources
+func (checker *Checker) boundsOf(v rootsmgr.RootsView) *resource.Set {
+	if !checker.search.ClientResources || v.Snapshot == nil {
+		return checker.search.Resources
 	}
 	var theirs []string
 	for _, e := range v.Snapshot.OtherSchemes() {
 		theirs = append(theirs, e.URI)
 	}
-	return c.search.Resources.With(theirs)
+	return checker.search.Resources.With(theirs)
 }
 
 // Resources returns the prefixes that bound what calls may name beyond files, in their canonical spelling; nil for none.
-func (c *Checker) Resources(v rootsmgr.RootsView) []string {
-	if c == nil || c.search.Resources == nil {
+func (checker *Checker) Resources(v rootsmgr.RootsView) []string {
+	if checker == nil || checker.search.Resources == nil {
 		return nil
 	}
-	return c.boundsOf(v).List("")
+	return checker.boundsOf(v).List("")
 }
 
 // judgeResources judges the URIs of a call. A URI whose scheme has no prefix is no finding.
-func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.RootsView) (list []FindingVerdict) {
+func (checker *Checker) judgeResources(findings []detect.Finding, v rootsmgr.RootsView) (list []FindingVerdict) {
 	if len(findings) == 0 {
 		return nil
 	}
-	set := c.boundsOf(v)
+	set := checker.boundsOf(v)
 	for _, f := range findings {
 		r := set.Check(f.Value)
 		if !r.Bound {
 			continue
 		}
-		out := FindingVerdict{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Target: r.URI, byClient: c.search.ClientResources}
+		out := FindingVerdict{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Target: r.URI, byClient: checker.search.ClientResources}
 		if !r.Inside() {
 			out.Decision, out.Code, out.Outside, out.Hint = policy.Deny, CodeOutsideResource, true, resourceHint(r.SuggestedPrefix)
 			out.bounds = set.List(r.Scheme)

@@ -31,8 +31,8 @@ func (w *world) bound(byClient bool, prefixes ...string) *Checker {
 
 const uriTool = `{"name":"fetch","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"target":{"type":"string","format":"uri"},"list":{"type":"array","items":{"anyOf":[{"type":"string","format":"iri-reference"},{"type":"null"}]}}}}}`
 
-// TestResources: which values are held to the prefixes. The control is the same call without a prefix.
-func TestResources(t *testing.T) {
+// TestResourcesOutsideAreDenied: which values are held to the prefixes. The control is the same call without a prefix.
+func TestResourcesOutsideAreDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	with, without := w.bound(false, "https://api.example.com/v1/"), w.bound(false, "note://notes/")
@@ -93,7 +93,7 @@ func TestResourcesByMode(t *testing.T) {
 	w := newWorld(t)
 	c := w.bound(false, "https://api.example.com/v1/")
 	for child, want := range map[string]policy.Decision{"child": policy.Deny, "far": policy.Deny, "none": policy.Deny, "off": policy.Allow} {
-		tool, err := c.Tool(child, "", []byte(uriTool))
+		tool, err := c.PrepareTool(child, "", []byte(uriTool))
 		w.must(err)
 		if _, v := w.call(c, tool, `{"url":"https://evil.example/"}`); v.Decision != want {
 			t.Errorf("%s: %v, want %v", child, v.Decision, want)

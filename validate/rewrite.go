@@ -37,7 +37,7 @@ func (j *judge) rewritePaths(out *Verdict) {
 	}
 	list, ok := j.findReplacements(out)
 	if !ok {
-		j.decide(out)
+		j.decideVerdict(out)
 		return
 	}
 	if len(list) == 0 {
@@ -61,7 +61,7 @@ func (j *judge) rewritePaths(out *Verdict) {
 		f := list[0].f
 		j.addReading(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
-		j.decide(out)
+		j.decideVerdict(out)
 		return
 	}
 	for _, r := range list {
@@ -155,7 +155,7 @@ func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 	root := first.Root
 	rest, ok := strings.CutPrefix(text, first.given)
 	if !ok || first.given == "" || rest != "" && !chars.IsSlash(rest[0]) {
-		if root, rest = j.rootAbove(text); root == "" {
+		if root, rest = j.findRootAbove(text); root == "" {
 			return ""
 		}
 	}
@@ -163,20 +163,20 @@ func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 		rest = rest[1:]
 	}
 	to := root + rest
-	was, err := j.resolvePath(text)
+	given, err := j.resolvePath(text)
 	if err != nil {
 		return ""
 	}
-	is, err := j.resolvePath(to)
-	if err != nil || is.Readings.Physical != was.Readings.Physical || is.Readings.Cleaned != was.Readings.Cleaned {
+	replaced, err := j.resolvePath(to)
+	if err != nil || replaced.Readings.Physical != given.Readings.Physical || replaced.Readings.Cleaned != given.Readings.Cleaned {
 		return ""
 	}
 	return to
 }
 
-// rootAbove finds the innermost root in whose given spelling a path lies. There is none if the path already lies in a
+// findRootAbove finds the innermost root in whose given spelling a path lies. There is none if the path already lies in a
 // resolved one, or if no root is spelled differently from resolved.
-func (j *judge) rootAbove(text string) (root, rest string) {
+func (j *judge) findRootAbove(text string) (root, rest string) {
 	if j.givenRoots == nil {
 		j.givenRoots = make(map[string]string)
 		roots := j.roots.Snapshot.Roots()
@@ -192,12 +192,12 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 		if end > 4*j.longestRoot {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.givenRoots[j.Fold(text[:end])]
+		resolved, ok := j.givenRoots[j.Fold(text[:end])]
 		switch {
-		case ok && at == "":
+		case ok && resolved == "":
 			return "", ""
 		case ok && root == "":
-			root, rest = at, text[end:]
+			root, rest = resolved, text[end:]
 		}
 	}
 	return root, rest
@@ -221,7 +221,7 @@ func (j *judge) asSent(list []replacement) (out *Verdict, misfit error) {
 		case !ok || f.Member:
 			findings = append(findings, *f)
 		case f.Rewritable.End > 0: // the string itself; the others are parts of it
-			more, err := j.c.search.SearchReplaced(found, j.Machine, j.work, f, to)
+			more, err := j.checker.search.SearchReplaced(found, j.Machine, j.work, f, to)
 			if err != nil {
 				return out, nil // denied: it was never reached
 			}
@@ -233,8 +233,8 @@ func (j *judge) asSent(list []replacement) (out *Verdict, misfit error) {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, scan: j.scan, Machine: j.Machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
+	trial := judge{checker: j.checker, scan: j.scan, Machine: j.Machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.judgeReadings(findings, found.Reread)
-	j.decide(out)
+	j.decideVerdict(out)
 	return out, found.Misfit(texts, j.work)
 }

@@ -400,7 +400,7 @@ func TestRewritePlatforms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tool, err := c.Tool("child", fsServer, []byte(officialTool))
+		tool, err := c.PrepareTool("child", fsServer, []byte(officialTool))
 		if err != nil {
 			t.Fatal(err)
 		}

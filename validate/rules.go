@@ -59,7 +59,7 @@ func (j *judge) isBoundless() bool {
 
 // isCapped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
 func (j *judge) isCapped(p *guard.Place) bool {
-	if j.roots.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
+	if j.roots.Ceiling == nil || j.checker.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
 	lexical, physical, cleaned := j.roots.Ceiling.Inside(&p.Readings)
@@ -70,11 +70,11 @@ func (j *judge) isCapped(p *guard.Place) bool {
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
 func (j *judge) isBeside(base string) bool {
-	if base == "" || base == j.callCtx.Cwd || !j.c.policy.Serves(base, j.callCtx.Grants) || slices.Contains(j.namedDirs, base) {
+	if base == "" || base == j.callCtx.Cwd || !j.checker.policy.Serves(base, j.callCtx.Grants) || slices.Contains(j.namedDirs, base) {
 		return false
 	}
-	_, inside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
-	return !inside
+	_, isInside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
+	return !isInside
 }
 
 // passesBy reports a directory that the server does not try: it is known to start relative paths in the first directory that it
@@ -83,8 +83,8 @@ func (j *judge) passesBy(s meaning) bool {
 	if !j.startsAtFirst || len(j.callCtx.Served) == 0 || s.base == j.callCtx.Served[0] {
 		return false
 	}
-	_, stays := machine.Below(j.Platform.Clean(s.base), j.Platform.Clean(s.path))
-	return stays
+	_, staysInBase := machine.Below(j.Platform.Clean(s.base), j.Platform.Clean(s.path))
+	return staysInBase
 }
 
 // isIrrelevant reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
@@ -93,7 +93,7 @@ func (j *judge) isIrrelevant(f *detect.Finding, s meaning, p *guard.Place) bool 
 	if s.glob != "" || s.led || !j.isBeside(s.base) || !slices.ContainsFunc(j.baseDirectories(), func(b string) bool { return !j.isBeside(b) }) {
 		return false
 	}
-	if _, own := j.declaredBase(f); own {
+	if _, hasOwnBase := j.declaredBase(f); hasOwnBase {
 		return false
 	}
 	if j.passesBy(s) {

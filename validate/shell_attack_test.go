@@ -145,10 +145,10 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != policy.Allow {
 		t.Errorf("denied: %+v", v.Deciding)
 	}
-	j := &judge{c: c, Machine: &c.m, callCtx: w.where(), roots: w.view(), work: budget.New(0)}
+	j := &judge{checker: c, Machine: &c.m, callCtx: w.where(), roots: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40)
 	denied := false
-	j.globWord(&detect.Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
+	j.yieldGlobWord(&detect.Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
 	}

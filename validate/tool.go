@@ -49,30 +49,30 @@ type definition struct {
 	readOnly, destructive bool
 }
 
-// Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
+// PrepareTool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
 // it. An error means that the tool must not be offered, and reports why.
-func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
-	if c == nil || c.children[child] == nil {
+func (checker *Checker) PrepareTool(child, serverName string, def []byte) (*Tool, error) {
+	if checker == nil || checker.children[child] == nil {
 		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))
 	}
-	d, err := readDefinition(def, c.search.Depth)
+	d, err := readDefinition(def, checker.search.Depth)
 	if err != nil {
 		return nil, fmt.Errorf("tool definition: %w", err)
 	}
-	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
+	t := checker.joinDeclarations(checker.children[child], serverName, d.name, d.readOnly, d.destructive)
 	if t.profile != nil {
 		t.rewrite = t.profile.Rewrite
 		t.args.Rewrites = t.rewrite != 0
 	}
-	if err := t.args.UseSchema(d.schema, c.search.Depth); err != nil {
+	if err := t.args.UseSchema(d.schema, checker.search.Depth); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// prepare joins what the operator, the profile and the name say.
-func (c *Checker) prepare(ch *checkedChild, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
+// joinDeclarations joins what the operator, the profile and the name say.
+func (checker *Checker) joinDeclarations(ch *checkedChild, serverName, name string, readOnly, destructive bool) *Tool {
+	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: checker.policy.Ruling(ch.Name, name)}
 	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil, Demand: ch.Demand}
 	byName := t.profile == nil
 	if byName {
@@ -84,7 +84,7 @@ func (c *Checker) prepare(ch *checkedChild, serverName, name string, readOnly, d
 		}
 	}
 	t.args.Rules = declare.New(name, ch.Args, t.profile, byName)
-	t.nothing = &Scan{tool: t, found: detect.Result{Work: *budget.New(0)}, byClient: c.search.ClientResources}
+	t.nothing = &Scan{tool: t, found: detect.Result{Work: *budget.New(0)}, byClient: checker.search.ClientResources}
 	return t
 }
 

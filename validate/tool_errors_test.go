@@ -41,12 +41,12 @@ func TestToolErrors(t *testing.T) {
 		"schema a string":   `{"name":"a","inputSchema":"x"}`,
 		"too deep a schema": `{"name":"a","inputSchema":` + strings.Repeat(`{"not":`, 300) + `{}` + strings.Repeat(`}`, 300) + `}`,
 	} {
-		if _, err := c.Tool("child", "", []byte(def)); err == nil {
+		if _, err := c.PrepareTool("child", "", []byte(def)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	for name, def := range uncompiled {
-		tool, err := c.Tool("child", "", []byte(def))
+		tool, err := c.PrepareTool("child", "", []byte(def))
 		if err != nil || tool.SchemaError() == nil {
 			t.Errorf("%s: %v, it is checked: %t", name, err, err == nil && tool.SchemaError() == nil)
 			continue
@@ -77,7 +77,7 @@ func TestToolErrors(t *testing.T) {
 		"own id":           `{"name":"a","inputSchema":{"$id":"https://example.com/a.json","$defs":{"x":{}},"properties":{"x":{"$ref":"#/$defs/x"}}}}`,
 		"recursive":        `{"name":"a","inputSchema":{"$defs":{"n":{"properties":{"n":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}}`,
 	} {
-		tool, err := c.Tool("child", "", []byte(def))
+		tool, err := c.PrepareTool("child", "", []byte(def))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -115,7 +115,7 @@ func TestSchemaStage(t *testing.T) {
 		{"not nullable", `{"properties":{"a":{"type":"string","nullable":false}}}`, `{"a":null}`, schema.CodeViolation, "/a", "got null"},
 		{"two spellings, both declared", `{"properties":{"-a":{"type":"boolean"},"-A":{"type":"number"}}}`, `{"-a":true,"-A":3}`, "", "", ""},
 	} {
-		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))
+		tool, err := c.PrepareTool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))
 		if err != nil {
 			t.Errorf("%s: %v", e.name, err)
 			continue
@@ -148,7 +148,7 @@ func TestSchemaErrorsAreTheSameEveryTime(t *testing.T) {
 		{`{"additionalProperties":{"type":"string"}}`, `{"d":1,"c":1,"b":1,"a":1}`, "/a", "got number, want string"},
 		{`{"dependentRequired":{"a":["x"],"b":["y"],"c":["z"]}}`, `{"a":1,"b":1,"c":1}`, "", "properties 'x' required, if 'a' exists; or properties 'y' required, if 'b' exists; or properties 'z' required, if 'c' exists"},
 	} {
-		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))
+		tool, err := c.PrepareTool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))
 		w.must(err)
 		for range 50 { // an order by chance would be the wrong one of six at least
 			_, err = c.Scan(tool, []byte(e.args))
@@ -213,7 +213,7 @@ func TestADeniedToolNamesNoArgument(t *testing.T) {
 	} {
 		c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: w.home, Getenv: w.getenv, Policy: policy.Policy{Rules: e.rules}})
 		w.must(err)
-		tool, err := c.Tool("child", "x", []byte(`{"name":"x","inputSchema":{"type":"object","required":["hidden"]}}`))
+		tool, err := c.PrepareTool("child", "x", []byte(`{"name":"x","inputSchema":{"type":"object","required":["hidden"]}}`))
 		w.must(err)
 		for _, args := range []string{`{}`, `{"a":1,"a":2}`, `{`} {
 			s, err := c.Scan(tool, []byte(args))

@@ -131,9 +131,9 @@ func redactReadings(out *FindingVerdict) {
 	}
 }
 
-// decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
+// decideVerdict takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
-func (j *judge) decide(v *Verdict) {
+func (j *judge) decideVerdict(v *Verdict) {
 	v.Decision, v.Rule, v.Fired, v.Deciding = policy.Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f FindingVerdict) bool { return f.How != detect.HowResource }) {
 		if r := j.rules.Ruling.WithoutPaths(); r != nil {

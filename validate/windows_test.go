@@ -108,7 +108,7 @@ func (h *windowsHub) judge(key, value string) *Verdict {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	tool, err := h.checker.Tool("child", "", []byte(anyTool))
+	tool, err := h.checker.PrepareTool("child", "", []byte(anyTool))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestWindowsSwitches(t *testing.T) {
 func TestWindowsVolumeOfBase(t *testing.T) {
 	t.Parallel()
 	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
-	tool, err := h.checker.Tool("child", "", []byte(anyTool))
+	tool, err := h.checker.PrepareTool("child", "", []byte(anyTool))
 	if err != nil {
 		t.Fatal(err)
 	}

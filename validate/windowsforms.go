@@ -11,15 +11,15 @@ import (
 // mounts are where Cygwin and WSL have the drives of Windows. Git Bash has them at the root.
 var mounts = []string{"", "/", "/cygdrive", "/proc/cygdrive", "/mnt"}
 
-// windowsForms yields what a text means on Windows beside the path that it looks like: D:x, which starts from where the program was on that
+// yieldWindowsForms yields what a text means on Windows beside the path that it looks like: D:x, which starts from where the program was on that
 // drive, /c/x of Git Bash, /cygdrive/c/x of Cygwin and /mnt/c/x of WSL, and names that end in dots or blanks, which Windows takes off.
-func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)) {
+func (j *judge) yieldWindowsForms(f *detect.Finding, text string, yield func(meaning)) {
 	if bare := withoutTrailing(text); bare != text && f.Conditional() { // any other finding is refused as it stands
 		j.yieldAbsolutes(f, bare, yield)
 	}
 	if startsOnDrive(text) {
 		for _, base := range j.baseDirectories() {
-			at := j.below(base, text)
+			at := j.resolveBelow(base, text)
 			if _, err := j.FS.Lstat(j.Platform.Clean(at[:j.Platform.RootLen(j.Platform.FromSlash(at))])); err != nil && f.Conditional() {
 				continue // there is no such drive: it is the name of a member, {"a": 1}, or of a header
 			}
@@ -65,8 +65,8 @@ func (j *judge) mounted(text string) string {
 	return ""
 }
 
-// below returns the target of a path that a program reads in the directory base.
-func (j *judge) below(base, text string) string {
+// resolveBelow returns the target of a path that a program reads in the directory base.
+func (j *judge) resolveBelow(base, text string) string {
 	p := j.Platform
 	switch {
 	case p.IsAbs(text):

@@ -94,7 +94,7 @@ func newWindowsWorld(t *testing.T, mode declare.Mode, protected []string, rules 
 // judge judges the arguments of a call of a tool without a schema.
 func (w *windowsWorld) judge(t *testing.T, args string) *Verdict {
 	t.Helper()
-	tool, err := w.c.Tool("child", "", []byte(anyTool))
+	tool, err := w.c.PrepareTool("child", "", []byte(anyTool))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,17 +63,17 @@ type mades struct {
 }
 
 // madeBy returns what an entry has made. The consent.Store keeps it for the next hub.
-func (m *mades) madeBy(owner string, keeper *memory) *sandbox.Made {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.by[owner] == nil {
-		if m.by == nil {
-			m.by = map[string]*sandbox.Made{}
+func (tally *mades) madeBy(owner string, keeper *memory) *sandbox.Made {
+	tally.mu.Lock()
+	defer tally.mu.Unlock()
+	if tally.by[owner] == nil {
+		if tally.by == nil {
+			tally.by = map[string]*sandbox.Made{}
 		}
-		m.by[owner] = &sandbox.Made{}
+		tally.by[owner] = &sandbox.Made{}
 		if keeper != nil && keeper.consent.Keeps() {
-			m.by[owner].File = func() (string, error) { return keeper.consent.MadeFile(owner) }
+			tally.by[owner].File = func() (string, error) { return keeper.consent.MadeFile(owner) }
 		}
 	}
-	return m.by[owner]
+	return tally.by[owner]
 }

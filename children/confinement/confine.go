@@ -30,11 +30,11 @@ type Confinement struct {
 }
 
 // Same reports whether two Confinements hold a child alike.
-func (c *Confinement) Same(o *Confinement) bool {
-	if c == nil || o == nil {
-		return c == o
+func (confined *Confinement) Same(o *Confinement) bool {
+	if confined == nil || o == nil {
+		return confined == o
 	}
-	return c.Profile.Equal(o.Profile) && c.Temp == o.Temp
+	return confined.Profile.Equal(o.Profile) && confined.Temp == o.Temp
 }
 
 // Confines reports whether the kernel is to hold any of what a program of an entry starts, as

@@ -74,26 +74,26 @@ func (o *opening) openGit(child Child) {
 }
 
 // judgeAlone judges a file that git does not read, and opens it if it is one of base and holds no credential.
-func (c *gitCopy) judgeAlone(path string) {
-	other := gitCopy{o: c.o, base: c.base, names: map[string]string{}}
+func (clone *gitCopy) judgeAlone(path string) {
+	other := gitCopy{o: clone.o, base: clone.base, names: map[string]string{}}
 	other.readFile(path)
-	c.o.closed = append(c.o.closed, append(other.secret, other.closed...)...)
+	clone.o.closed = append(clone.o.closed, append(other.secret, other.closed...)...)
 }
 
 // ofSystem opens the system's configuration. If git could not read all of it, git reads none, and its copy is to be the first of the user's.
-func (c *gitCopy) ofSystem(child Child) (tops []string) {
+func (clone *gitCopy) ofSystem(child Child) (tops []string) {
 	value, without := child.Env.Get(noSystemConfig)
 	without = without && !slices.Contains([]string{"", "0", "no", "off", "false"}, strings.ToLower(value)) // as git reads it
 	_, said := child.Env.Get(systemConfig)
 	if without || said { // git does not read it
-		c.judgeAlone(c.o.h.git)
+		clone.judgeAlone(clone.o.h.git)
 		return nil
 	}
-	name := c.readFile(c.o.h.git)
-	if !c.incomplete {
+	name := clone.readFile(clone.o.h.git)
+	if !clone.incomplete {
 		return nil
 	}
-	if c.folder != "" {
+	if clone.folder != "" {
 		child.Env.Set(noSystemConfig, "1")
 	}
 	if name == "" {
@@ -118,22 +118,22 @@ type gitCopy struct {
 	closed     []string // what else is closed, and why
 }
 
-func (c *gitCopy) copyPath(name string) string { return filepath.Join(c.folder, name) }
+func (clone *gitCopy) copyPath(name string) string { return filepath.Join(clone.folder, name) }
 
 // readFile judges a file, opens it if it is one of base and holds no credential, and returns the path of its copy; "" for none.
-func (c *gitCopy) readFile(path string) (copied string) {
-	o := c.o
+func (clone *gitCopy) readFile(path string) (copied string) {
+	o := clone.o
 	w := o.h.wayOf(path)
-	if copied, done := c.names[w.real]; done {
+	if copied, done := clone.names[w.real]; done {
 		return copied
 	}
-	c.names[w.real] = "" // if it includes itself
+	clone.names[w.real] = "" // if it includes itself
 	why, ok := o.h.followWay(w, asFile)
 	if why != "" {
-		c.closed = append(c.closed, why)
+		clone.closed = append(clone.closed, why)
 	}
 	if !ok || w.end == nil {
-		c.incomplete = c.incomplete || w.end != nil
+		clone.incomplete = clone.incomplete || w.end != nil
 		return ""
 	}
 	var now fileState // one that was replaced since another plan judged it is judged again
@@ -146,12 +146,12 @@ func (c *gitCopy) readFile(path string) (copied string) {
 	switch {
 	case open:
 	case secret != "":
-		c.secret = append(c.secret, fmt.Sprintf("%s is closed: %s", path, secret))
-		c.incomplete = true
-	case slices.Contains(c.base, path):
+		clone.secret = append(clone.secret, fmt.Sprintf("%s is closed: %s", path, secret))
+		clone.incomplete = true
+	case slices.Contains(clone.base, path):
 		o.addEnd(w, sandbox.Read, true)
 	default:
-		c.incomplete = true
+		clone.incomplete = true
 	}
 	var out []byte
 	for _, line := range judged.lines {
@@ -159,7 +159,7 @@ func (c *gitCopy) readFile(path string) (copied string) {
 			continue
 		}
 		if line.Key == "path" && (line.Section == "include" || line.Section == "includeif") {
-			if line, ok = c.includedLine(path, line); !ok {
+			if line, ok = clone.includedLine(path, line); !ok {
 				continue
 			}
 		}
@@ -168,20 +168,20 @@ func (c *gitCopy) readFile(path string) (copied string) {
 	if len(out) == 0 {
 		return ""
 	}
-	copied = c.copyPath(fmt.Sprintf("gitconfig-%d", len(c.files)+1))
-	c.names[w.real] = copied
-	c.files = append(c.files, PrivateFile{copied, out})
+	copied = clone.copyPath(fmt.Sprintf("gitconfig-%d", len(clone.files)+1))
+	clone.names[w.real] = copied
+	clone.files = append(clone.files, PrivateFile{copied, out})
 	return copied
 }
 
 // includedLine returns the line of a copy for one that includes a file. ok is false if there is nothing to be included, or it must not be.
-func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line, bool) {
-	h := c.o.h
+func (clone *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line, bool) {
+	h := clone.o.h
 	path, dir := line.Value, filepath.Dir(file)
 	switch below, user := strings.CutPrefix(path, "~/"); {
 	case user:
 		path = filepath.Join(h.home, below)
-	case path == "", strings.HasPrefix(path, "~"), len(c.names) > maxIncluded:
+	case path == "", strings.HasPrefix(path, "~"), len(clone.names) > maxIncluded:
 		return line, false
 	case !filepath.IsAbs(path):
 		path = filepath.Join(dir, path)
@@ -196,10 +196,10 @@ func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line
 	// Who could write the file could have the hub read any other one for a server.
 	w := h.wayOf(path)
 	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, h.looks, []string{w.endPlace(true)}); why != "" {
-		c.closed = append(c.closed, why)
+		clone.closed = append(clone.closed, why)
 		return line, false
 	}
-	line.Value = c.readFile(path)
+	line.Value = clone.readFile(path)
 	return line, line.Value != ""
 }
 
@@ -242,16 +242,16 @@ type PrivateFile struct {
 }
 
 // WritePrivate writes the files of the child's own temporary folder. It follows no link out of that folder.
-func (c *Confinement) WritePrivate() error {
-	if len(c.Private) == 0 {
+func (confined *Confinement) WritePrivate() error {
+	if len(confined.Private) == 0 {
 		return nil
 	}
-	folder, err := os.OpenRoot(c.Temp)
+	folder, err := os.OpenRoot(confined.Temp)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	for _, file := range c.Private {
+	for _, file := range confined.Private {
 		name := filepath.Base(file.Path)
 		if err := folder.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

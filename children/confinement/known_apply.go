@@ -22,8 +22,8 @@ type StateFolder struct {
 }
 
 // Make makes what a confined child keeps things in, if it is not there yet.
-func (c *Confinement) Make() error {
-	for _, m := range c.Makes {
+func (confined *Confinement) Make() error {
+	for _, m := range confined.Makes {
 		if err := os.MkdirAll(m.Folder, 0o700); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (c *Confinement) Make() error {
 			return errors.Join(err, os.Remove(f.Name()))
 		}
 	}
-	return c.WritePrivate()
+	return confined.WritePrivate()
 }
 
 // A grant is what the profile of a well-known server opens to one child.

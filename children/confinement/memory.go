@@ -32,19 +32,19 @@ type Change struct {
 }
 
 // String says it in one line.
-func (c Change) String() string {
-	return fmt.Sprintf("%s led to %s and leads to %s now", consent.Shown(c.Path), leadsTo(c.Was), leadsTo(c.Now))
+func (change Change) String() string {
+	return fmt.Sprintf("%s led to %s and leads to %s now", consent.Shown(change.Path), leadsTo(change.Was), leadsTo(change.Now))
 }
 
 // consentItem returns the Change as it is put to a person.
-func (c Change) consentItem() consent.Item {
-	value, _ := json.Marshal(c.Now) // of strings
+func (change Change) consentItem() consent.Item {
+	value, _ := json.Marshal(change.Now) // of strings
 	return consent.Item{
-		ID:    "name " + c.Path,
-		Title: c.String(),
+		ID:    "name " + change.Path,
+		Title: change.String(),
 		Lines: []string{
-			"It opened to servers: " + leadsTo(c.Was),
-			"It would open:        " + leadsTo(c.Now),
+			"It opened to servers: " + leadsTo(change.Was),
+			"It would open:        " + leadsTo(change.Now),
 			"Servers that run are given it when they start again: mcphub restart NAME",
 		},
 		Value: value,

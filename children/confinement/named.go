@@ -53,9 +53,9 @@ type ExecutedPaths struct {
 }
 
 // addHops adds a path by its hops. searched: programs look for files in it by their names.
-func (o *ExecutedPaths) addHops(hops []string, searched bool) {
-	if o.paths = append(o.paths, hops...); searched {
-		o.folders = append(o.folders, hops...)
+func (executed *ExecutedPaths) addHops(hops []string, searched bool) {
+	if executed.paths = append(executed.paths, hops...); searched {
+		executed.folders = append(executed.folders, hops...)
 	}
 }
 

@@ -178,13 +178,13 @@ func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 // planted returns a link or file that a server of any hub could have written and by which a name leads out
 // of the directory that the server may write. Of several such directories it is the innermost. If found is
 // false, dir is one in which a server could have made a link or file that leads nowhere else; "" for none.
-func (l *Lead) planted(all []reachRecord) (by, dir string, found bool) {
+func (lead *Lead) planted(all []reachRecord) (by, dir string, found bool) {
 	leadsOut := func(place string) (dir string, leaves bool) {
 		in := innermost(all, place)
-		leaves = in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !filepath.IsAbs(in) || !holds(in, to) })
+		leaves = in != "" && slices.ContainsFunc(lead.To, func(to string) bool { return !filepath.IsAbs(in) || !holds(in, to) })
 		return in, leaves
 	}
-	for _, by := range l.By {
+	for _, by := range lead.By {
 		folders, files := written(by)
 		for _, folder := range folders {
 			dir = cmp.Or(dir, innermost(all, folder))
@@ -195,7 +195,7 @@ func (l *Lead) planted(all []reachRecord) (by, dir string, found bool) {
 			}
 		}
 	}
-	for _, at := range l.Seen { // what was seen there may be gone by now, and counts all the same
+	for _, at := range lead.Seen { // what was seen there may be gone by now, and counts all the same
 		for _, place := range []string{filepath.Dir(at), at} {
 			if in, leaves := leadsOut(place); leaves {
 				return at, in, true

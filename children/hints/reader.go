@@ -47,120 +47,120 @@ type Reader struct {
 }
 
 // holdsAny reports whether there is anything that the kernel could refuse.
-func (r *Reader) holdsAny() bool { return r != nil && r.Profile != nil }
+func (reader *Reader) holdsAny() bool { return reader != nil && reader.Profile != nil }
 
 // MayExplain reports whether an answer of the child, or a message of its log, may tell about a refusal by
 // its own words. failed is for an answer that is an error: then what was written to stderr just before
 // counts too. It is fast.
-func (r *Reader) MayExplain(answer []byte, failed bool) bool {
-	if !r.holdsAny() {
+func (reader *Reader) MayExplain(answer []byte, failed bool) bool {
+	if !reader.holdsAny() {
 		return false
 	}
 	k := searchedKind(answer)
-	return k.isRefusal() || failed && !r.Shared && r.hasSaid() || k == ended && len(answer) <= maxUnnamed && failureIn(answer) >= 0 && !r.hasToldFailure()
+	return k.isRefusal() || failed && !reader.Shared && reader.hasSaid() || k == ended && len(answer) <= maxUnnamed && failureIn(answer) >= 0 && !reader.hasToldFailure()
 }
 
 // hasToldFailure reports whether tellsFailure has been true.
-func (r *Reader) hasToldFailure() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.once
+func (reader *Reader) hasToldFailure() bool {
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	return reader.once
 }
 
 // tellsFailure reports whether a text holds no more than the status of a failed program, as if the program hides
 // what it was refused. It reports that once: a search that finds nothing ends so as well, each time.
-func (r *Reader) tellsFailure(text string) bool {
-	if r.Profile.Unbounded || len(text) > maxUnnamed || kindOf([]byte(text)) != ended || !isUnexplained(text) {
+func (reader *Reader) tellsFailure(text string) bool {
+	if reader.Profile.Unbounded || len(text) > maxUnnamed || kindOf([]byte(text)) != ended || !isUnexplained(text) {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := !r.once
-	r.once = true
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	first := !reader.once
+	reader.once = true
 	return first
 }
 
 // hasSaid reports whether the child has written of a refusal, or the hub has refused it something.
-func (r *Reader) hasSaid() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.said.IsZero() || !r.made.IsZero()
+func (reader *Reader) hasSaid() bool {
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	return !reader.said.IsZero() || !reader.made.IsZero()
 }
 
-func (r *Reader) saidAt() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.said
+func (reader *Reader) saidAt() time.Time {
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	return reader.said
 }
 
 // Refusals returns how many refusals there were, and the last of them.
-func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
-	if r == nil {
+func (reader *Reader) Refusals() (n int, last sandbox.Refusal) {
+	if reader == nil {
 		return 0, last
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.n, r.last
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	return reader.n, reader.last
 }
 
 // NoteRefused remembers what the hub itself has refused the child at a path, for the kernel. It is exact, so it comes before
 // what the child says.
-func (r *Reader) NoteRefused(path string, a sandbox.Access) {
-	f := (&reading{Reader: r}).finishRefusal(sandbox.Refusal{Path: path, By: sandbox.ByNotice, Access: a}, path, false)
-	r.mu.Lock()
-	r.last, r.mine, r.made = f, f, time.Now()
-	first := len(r.seen) < maxSeen && !slices.Contains(r.seen, f)
+func (reader *Reader) NoteRefused(path string, a sandbox.Access) {
+	f := (&reading{Reader: reader}).finishRefusal(sandbox.Refusal{Path: path, By: sandbox.ByNotice, Access: a}, path, false)
+	reader.mu.Lock()
+	reader.last, reader.mine, reader.made = f, f, time.Now()
+	first := len(reader.seen) < maxSeen && !slices.Contains(reader.seen, f)
 	if first {
-		r.seen = append(r.seen, f)
-		r.n++
+		reader.seen = append(reader.seen, f)
+		reader.n++
 	}
-	r.mu.Unlock()
-	if first && r.Told != nil {
-		r.Told(f)
+	reader.mu.Unlock()
+	if first && reader.Told != nil {
+		reader.Told(f)
 	}
 }
 
 // ownRefusal returns what the hub itself has refused the child just now.
-func (r *Reader) ownRefusal(text string) (f sandbox.Refusal, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mine, time.Since(r.made) < justNow && (!r.Shared || strings.Contains(text, r.mine.Path))
+func (reader *Reader) ownRefusal(text string) (f sandbox.Refusal, ok bool) {
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	return reader.mine, time.Since(reader.made) < justNow && (!reader.Shared || strings.Contains(text, reader.mine.Path))
 }
 
 // ReadResponse reads an answer of the child. called are the paths of the call that it answers, with
 // what the call wants there; failed is as in MayExplain. It is ok if the kernel has refused the child
 // something. It looks at the file system.
-func (r *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (f sandbox.Refusal, ok bool) {
-	if !r.holdsAny() {
+func (reader *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (f sandbox.Refusal, ok bool) {
+	if !reader.holdsAny() {
 		return f, false
 	}
-	if f, ok = r.ownRefusal(text); ok && (failed || MentionsRefusal([]byte(text))) {
+	if f, ok = reader.ownRefusal(text); ok && (failed || MentionsRefusal([]byte(text))) {
 		return f, true // counted already
 	}
-	f, ok = (&reading{Reader: r, called: called}).readRefusal(text)
-	if !ok && failed && !r.Shared && time.Since(r.saidAt()) < justNow {
-		_, f = r.Refusals()
+	f, ok = (&reading{Reader: reader, called: called}).readRefusal(text)
+	if !ok && failed && !reader.Shared && time.Since(reader.saidAt()) < justNow {
+		_, f = reader.Refusals()
 		return f, true // counted already
 	}
 	if ok {
-		r.mu.Lock()
-		r.n++
-		r.last = f
-		r.mu.Unlock()
+		reader.mu.Lock()
+		reader.n++
+		reader.last = f
+		reader.mu.Unlock()
 		return f, true
 	}
-	if r.tellsFailure(text) {
+	if reader.tellsFailure(text) {
 		return sandbox.Refusal{Unexplained: true}, true // it counts for no refusal
 	}
 	return sandbox.Refusal{}, false
 }
 
 // Closes reports whether the child may not do that at a path which a call names.
-func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bool) {
-	if !r.holdsAny() || r.Profile.Unbounded || path == "" {
+func (reader *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bool) {
+	if !reader.holdsAny() || reader.Profile.Unbounded || path == "" {
 		return f, false
 	}
-	in := &reading{Reader: r}
+	in := &reading{Reader: reader}
 	if in.isOpened(path, a) {
 		return f, false
 	}
@@ -169,11 +169,11 @@ func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bo
 
 // Restricts reports whether the child gets less of a path that its entry names than it may
 // need: nothing, or a database without the folder in which it makes files beside it.
-func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
-	if r.Profile.Unbounded {
+func (reader *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
+	if reader.Profile.Unbounded {
 		return f, false
 	}
-	in := &reading{Reader: r}
+	in := &reading{Reader: reader}
 	f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
 	journal := n.Path + "-journal" // that a database makes beside it
 	switch {
@@ -191,37 +191,37 @@ const maxSeen = 100
 
 // ReadStderr reads what the child has written to stderr, or to its log: a line, or more. It is ok if that
 // tells about a refusal, and first if it had not told about it before.
-func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
-	if !r.holdsAny() {
+func (reader *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
+	if !reader.holdsAny() {
 		return f, false, false
 	}
-	before := r.noteText(text)
+	before := reader.noteText(text)
 	if !MentionsRefusal([]byte(text)) {
 		return f, false, false
 	}
-	if f, ok = (&reading{Reader: r, before: before}).readRefusal(text); !ok {
+	if f, ok = (&reading{Reader: reader, before: before}).readRefusal(text); !ok {
 		return f, false, false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
 	if f.By == sandbox.ByEntry || f.Sockets { // else it may be a log of its own, and no reason why calls fail
-		r.said = time.Now()
+		reader.said = time.Now()
 	}
-	if r.last = f; len(r.seen) == maxSeen || slices.Contains(r.seen, f) {
+	if reader.last = f; len(reader.seen) == maxSeen || slices.Contains(reader.seen, f) {
 		return f, true, false
 	}
-	r.seen = append(r.seen, f)
-	r.n++
+	reader.seen = append(reader.seen, f)
+	reader.n++
 	return f, true, true
 }
 
 // noteText remembers what was written to stderr, and gives the lines before it.
-func (r *Reader) noteText(text string) (before []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before = r.late
+func (reader *Reader) noteText(text string) (before []string) {
+	reader.mu.Lock()
+	defer reader.mu.Unlock()
+	before = reader.late
 	late := slices.Concat(before, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
-	r.late = slices.Clone(late[max(0, len(late)-socketLines):])
+	reader.late = slices.Clone(late[max(0, len(late)-socketLines):])
 	return before
 }
 

@@ -162,7 +162,7 @@ func sameBytes(a, b []byte) bool {
 // Params puts the members of _meta that each request needs into raw params.
 // Members of the same names, which are another hop's, give way; all other
 // bytes stay.
-func (m *ClientMeta) Params(parts [][]byte) ([]byte, error) {
+func (meta *ClientMeta) Params(parts [][]byte) ([]byte, error) {
 	raw := bytes.TrimSpace(bytes.Join(parts, nil))
 	if len(raw) == 0 {
 		raw = []byte(`{}`)
@@ -181,9 +181,9 @@ func (m *ClientMeta) Params(parts [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the params are no object: %w", err)
 	}
-	out := make([]byte, 0, len(raw)+len(m.meta)+16)
+	out := make([]byte, 0, len(raw)+len(meta.meta)+16)
 	if old == nil {
-		out = append(append(append(out, `{"_meta":{`...), m.meta...), '}')
+		out = append(append(append(out, `{"_meta":{`...), meta.meta...), '}')
 		if more {
 			out = append(out, ',')
 		}
@@ -195,13 +195,13 @@ func (m *ClientMeta) Params(parts [][]byte) ([]byte, error) {
 	if out[len(out)-1] != '{' {
 		out = append(out, ',')
 	}
-	out = append(append(out, m.meta...), '}')
+	out = append(append(out, meta.meta...), '}')
 	return append(out, raw[at+len(old):]...), nil
 }
 
 // checkResult holds a result against what its resultType may be. One without is
 // complete; one that this version does not know is invalid.
-func (m *ClientMeta) checkResult(method string, res *jsonrpc.Response) error {
+func (meta *ClientMeta) checkResult(method string, res *jsonrpc.Response) error {
 	if res.Error != nil {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (m *ClientMeta) checkResult(method string, res *jsonrpc.Response) error {
 		return nil
 	case isText && text == link.ResultInput && methods.Of(method).MayAsk:
 		return nil
-	case isText && text == link.ResultTask && methods.Of(method).Tasks && m.tasks:
+	case isText && text == link.ResultTask && methods.Of(method).Tasks && meta.tasks:
 		return nil
 	case isText && text != link.ResultInput && text != link.ResultTask && !methods.OfProtocol(method):
 		return nil // an extension's own

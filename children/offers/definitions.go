@@ -106,10 +106,10 @@ func (d *Definitions) Compare(entry []string, o *RawOffer) []Redefinition {
 }
 
 // takeFirst takes in the first offer ever. A start does not wait for that.
-func (d *serverDefinitions) takeFirst() {
-	if d.first != nil {
-		d.compareOffer(d.first)
-		d.first = nil
+func (server *serverDefinitions) takeFirst() {
+	if server.first != nil {
+		server.compareOffer(server.first)
+		server.first = nil
 	}
 }
 
@@ -148,7 +148,7 @@ func digestOf[T ~[]byte](texts []T) string {
 }
 
 // compareOffer takes in how an offer defines its tools.
-func (d *serverDefinitions) compareOffer(o *RawOffer) (changed []Redefinition) {
+func (server *serverDefinitions) compareOffer(o *RawOffer) (changed []Redefinition) {
 	seen := map[string]bool{}
 	for _, raw := range o.Entries[Tools] {
 		name, ok := jsonrpc.GetString(raw, "name")
@@ -156,7 +156,7 @@ func (d *serverDefinitions) compareOffer(o *RawOffer) (changed []Redefinition) {
 			continue
 		}
 		seen[name] = true
-		now, before := formOf(raw), d.Tools[name]
+		now, before := formOf(raw), server.Tools[name]
 		at := slices.IndexFunc(before, func(f form) bool { return maps.Equal(f, now) })
 		switch {
 		case at == 0:
@@ -165,10 +165,10 @@ func (d *serverDefinitions) compareOffer(o *RawOffer) (changed []Redefinition) {
 			before = slices.Delete(slices.Clone(before), at, at+1)
 		case len(before) > 0:
 			changed = append(changed, Redefinition{name, now.differingParts(before[0])})
-		case len(d.Tools) >= maxDefined:
+		case len(server.Tools) >= maxDefined:
 			continue
 		}
-		d.Tools[name] = append([]form{now}, before[:min(len(before), maxForms-1)]...)
+		server.Tools[name] = append([]form{now}, before[:min(len(before), maxForms-1)]...)
 	}
 	return changed
 }
@@ -200,7 +200,7 @@ func (d *Definitions) loadEntry(key string, e *serverDefinitions) {
 }
 
 // readFile takes in a file, also one of version 0.1.0, which held the tools alone.
-func (d *serverDefinitions) readFile(raw []byte) error {
+func (server *serverDefinitions) readFile(raw []byte) error {
 	var kept serverDefinitions
 	err := json.Unmarshal(raw, &kept) // which counts the depth before it recurses
 	if err != nil || kept.Raw == "" {
@@ -208,7 +208,7 @@ func (d *serverDefinitions) readFile(raw []byte) error {
 		err = json.Unmarshal(raw, &kept.Tools)
 	}
 	if err == nil && kept.Tools != nil {
-		d.Raw, d.Tools = kept.Raw, kept.Tools
+		server.Raw, server.Tools = kept.Raw, kept.Tools
 	}
 	return err
 }

@@ -55,18 +55,18 @@ func KindOf(method string) ListKind {
 func (k ListKind) List() *List { return &lists[k] }
 
 // ByName reports whether entries are known by names, which clients know by the ones of the servers too, and not by URIs.
-func (l *List) ByName() bool { return l.Key == "name" }
+func (list *List) ByName() bool { return list.Key == "name" }
 
 // IsDeclared reports whether a server with these raw capabilities has the list.
-func (l *List) IsDeclared(capabilities []byte) bool {
-	if l.Extension {
-		return DeclaresExtension(capabilities, l.Capability)
+func (list *List) IsDeclared(capabilities []byte) bool {
+	if list.Extension {
+		return DeclaresExtension(capabilities, list.Capability)
 	}
-	return DeclaresCapability(capabilities, l.Capability)
+	return DeclaresCapability(capabilities, list.Capability)
 }
 
 // IsAnnounced reports whether a server with these raw capabilities tells about changes of the list. Extensions have no notification
 // of their own.
-func (l *List) IsAnnounced(capabilities []byte) bool {
-	return !l.Extension && string(jsonrpc.Get(jsonrpc.Get(capabilities, l.Capability), "listChanged")) == "true"
+func (list *List) IsAnnounced(capabilities []byte) bool {
+	return !list.Extension && string(jsonrpc.Get(jsonrpc.Get(capabilities, list.Capability), "listChanged")) == "true"
 }

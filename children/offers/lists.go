@@ -28,20 +28,20 @@ var errNoSuchMethod = errors.New("the child does not know the method")
 // ones too: who uses one reports what is wrong with it. If a later page fails, a
 // cursor comes back, or a bound is reached, note says so and the entries so far
 // stand.
-func (l *List) listWhole(ctx context.Context, conn link.ChildConnection) (all catalogue, err error) {
+func (list *List) listWhole(ctx context.Context, conn link.ChildConnection) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
 	for at := 0; ; at++ {
-		p, err := listPage(ctx, conn, l.Method, l.Member, cursor, maxEntries-len(all.entries))
+		p, err := listPage(ctx, conn, list.Method, list.Member, cursor, maxEntries-len(all.entries))
 		switch {
 		case errors.Is(err, errNoSuchMethod) && at == 0:
-			all.note, all.absent = fmt.Sprintf("it declares %s but does not know %s", l.Capability, l.Method), true
+			all.note, all.absent = fmt.Sprintf("it declares %s but does not know %s", list.Capability, list.Method), true
 			return all, nil
 		case err != nil && at == 0:
 			return all, err
 		case err != nil:
-			all.note, all.cut = fmt.Sprintf("page %d of %s failed: %v", at+1, l.Method, err), errors.As(err, new(*unansweredError))
+			all.note, all.cut = fmt.Sprintf("page %d of %s failed: %v", at+1, list.Method, err), errors.As(err, new(*unansweredError))
 			return all, nil
 		}
 		for _, e := range p.entries {
@@ -56,10 +56,10 @@ func (l *List) listWhole(ctx context.Context, conn link.ChildConnection) (all ca
 		case p.next == nil && !p.cut:
 			return all, nil
 		case seen[string(p.next)]:
-			all.note = l.Method + " gave the same cursor twice"
+			all.note = list.Method + " gave the same cursor twice"
 			return all, nil
 		case at+1 >= maxPages || len(all.entries) >= maxEntries || size >= maxListBytes:
-			all.note = fmt.Sprintf("%s does not end: cut after %d pages, %d entries", l.Method, at+1, len(all.entries))
+			all.note = fmt.Sprintf("%s does not end: cut after %d pages, %d entries", list.Method, at+1, len(all.entries))
 			return all, nil
 		}
 		seen[string(p.next)] = true

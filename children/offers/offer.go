@@ -72,15 +72,15 @@ type Lives struct {
 }
 
 // joinLife returns the life of two parts together.
-func (l Life) joinLife(o Life) Life {
+func (life Life) joinLife(o Life) Life {
 	switch {
-	case o.HasTTL && l.HasTTL:
-		l.Fresh = min(l.Fresh, o.Fresh)
+	case o.HasTTL && life.HasTTL:
+		life.Fresh = min(life.Fresh, o.Fresh)
 	case o.HasTTL:
-		l.Fresh = o.Fresh
+		life.Fresh = o.Fresh
 	}
-	l.HasTTL, l.Public = l.HasTTL || o.HasTTL, l.Public && o.Public
-	return l
+	life.HasTTL, life.Public = life.HasTTL || o.HasTTL, life.Public && o.Public
+	return life
 }
 
 // LifeOf reads what a result says about its life.

@@ -61,28 +61,28 @@ func newBounds(l launch.Launch) bounds {
 }
 
 // isGrouped reports whether the child starts in a control group.
-func (b *bounds) isGrouped() bool { return b.group != nil }
+func (bound *bounds) isGrouped() bool { return bound.group != nil }
 
 // joinGroup has cmd start in the control group.
-func (b *bounds) joinGroup(cmd *exec.Cmd) {
-	if b.group != nil {
-		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, b.group.FD()
+func (bound *bounds) joinGroup(cmd *exec.Cmd) {
+	if bound.group != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, bound.group.FD()
 	}
 }
 
-func (b *bounds) reportBounds() link.Bounds {
+func (bound *bounds) reportBounds() link.Bounds {
 	switch {
-	case b.group != nil:
-		return link.Bounds{By: link.ByControlGroup, Memory: b.held.Memory, Processes: b.held.Processes}
-	case b.limits != (program.Limits{}):
-		return link.Bounds{By: link.ByWatchdog, Why: b.why, Memory: b.limits.Memory, Processes: b.limits.Processes}
+	case bound.group != nil:
+		return link.Bounds{By: link.ByControlGroup, Memory: bound.held.Memory, Processes: bound.held.Processes}
+	case bound.limits != (program.Limits{}):
+		return link.Bounds{By: link.ByWatchdog, Why: bound.why, Memory: bound.limits.Memory, Processes: bound.limits.Processes}
 	}
-	return link.Bounds{By: link.ByNobody, Why: b.why}
+	return link.Bounds{By: link.ByNobody, Why: bound.why}
 }
 
 // awaitExit returns when a process has ended. Until then it wakes watch if the kernel may have refused a process.
-func (b *bounds) awaitExit(pid int) {
-	if b.group == nil {
+func (bound *bounds) awaitExit(pid int) {
+	if bound.group == nil {
 		return
 	}
 	pidfd, err := unix.PidfdOpen(pid, 0)
@@ -90,38 +90,38 @@ func (b *bounds) awaitExit(pid int) {
 		return
 	}
 	defer func() { _ = unix.Close(pidfd) }()
-	b.group.Await(pidfd, func() { worker.Signal(b.refused) })
+	bound.group.Await(pidfd, func() { worker.Signal(bound.refused) })
 }
 
 // killGroup kills everybody in the control group, if there is one.
-func (b *bounds) killGroup() {
-	if b.group != nil {
-		b.group.Kill()
+func (bound *bounds) killGroup() {
+	if bound.group != nil {
+		bound.group.Kill()
 	}
 }
 
 // removeGroup takes the control group away.
-func (b *bounds) removeGroup(log zerolog.Logger) {
-	if b.group == nil {
+func (bound *bounds) removeGroup(log zerolog.Logger) {
+	if bound.group == nil {
 		return
 	}
-	if err := b.group.Remove(); err != nil {
+	if err := bound.group.Remove(); err != nil {
 		log.Warn().Err(err).Msg("the control group of a child could not be removed")
 	}
 }
 
 // exceededLimit returns which limit of the control group, or which default, was hit; "" if none was. The limit of the machine itself is none of
 // them.
-func (b *bounds) exceededLimit(memory, processes bool) string {
+func (bound *bounds) exceededLimit(memory, processes bool) string {
 	switch {
-	case memory && b.limits.Memory > 0:
-		return beyondMemory(b.limits, 0)
-	case memory && b.held.Memory > 0:
-		return fmt.Sprintf("it took more memory than a server without limits.memory may, half of the machine's: %d MiB", b.held.Memory>>20)
-	case processes && b.limits.Processes > 0:
-		return beyondProcesses(b.limits, 0)
-	case processes && b.held.Processes > 0:
-		return fmt.Sprintf("it had more processes and threads than a server without limits.processes may: %d", b.held.Processes)
+	case memory && bound.limits.Memory > 0:
+		return beyondMemory(bound.limits, 0)
+	case memory && bound.held.Memory > 0:
+		return fmt.Sprintf("it took more memory than a server without limits.memory may, half of the machine's: %d MiB", bound.held.Memory>>20)
+	case processes && bound.limits.Processes > 0:
+		return beyondProcesses(bound.limits, 0)
+	case processes && bound.held.Processes > 0:
+		return fmt.Sprintf("it had more processes and threads than a server without limits.processes may: %d", bound.held.Processes)
 	}
 	return ""
 }

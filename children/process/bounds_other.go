@@ -21,8 +21,8 @@ type bounds struct {
 
 func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }
 
-func (b *bounds) reportBounds() link.Bounds {
-	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes", Memory: b.limits.Memory, Processes: b.limits.Processes}
+func (bound *bounds) reportBounds() link.Bounds {
+	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes", Memory: bound.limits.Memory, Processes: bound.limits.Processes}
 }
 
 func (*bounds) isGrouped() bool            { return false }

@@ -142,7 +142,7 @@ func (d *descendants) forgetLeader() { reaper.forgetProcess(d.leader) }
 // tableReader reads the process table for all who need it at the same time: many
 // children stop at once.
 type tableReader struct {
-	turn chan struct{} // held while the table is read
+	lock chan struct{} // held while the table is read
 
 	mu   sync.Mutex
 	next *tableRead // not started yet
@@ -154,28 +154,28 @@ type tableRead struct {
 	err   error
 }
 
-var processTable = &tableReader{turn: make(chan struct{}, 1)}
+var processTable = &tableReader{lock: make(chan struct{}, 1)}
 
 // readTable returns a table that was read after the call of read.
-func (l *tableReader) readTable() (*proctree.Table, error) {
-	l.mu.Lock()
-	k := l.next
+func (reader *tableReader) readTable() (*proctree.Table, error) {
+	reader.mu.Lock()
+	k := reader.next
 	mine := k == nil
 	if mine {
 		k = &tableRead{done: make(chan struct{})}
-		l.next = k
+		reader.next = k
 	}
-	l.mu.Unlock()
+	reader.mu.Unlock()
 	if !mine {
 		<-k.done
 		return k.table, k.err
 	}
-	l.turn <- struct{}{}
-	l.mu.Lock()
-	l.next = nil
-	l.mu.Unlock()
+	reader.lock <- struct{}{}
+	reader.mu.Lock()
+	reader.next = nil
+	reader.mu.Unlock()
 	k.table, k.err = proctree.Read()
-	<-l.turn
+	<-reader.lock
 	close(k.done)
 	return k.table, k.err
 }

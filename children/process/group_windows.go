@@ -75,22 +75,22 @@ type bounds struct {
 
 func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }
 
-func (b bounds) setLimits(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
-	if b.limits.Memory > 0 {
+func (bound bounds) setLimits(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
+	if bound.limits.Memory > 0 {
 		info.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_MEMORY
-		info.JobMemoryLimit = uintptr(b.limits.Memory)
+		info.JobMemoryLimit = uintptr(bound.limits.Memory)
 	}
-	if b.limits.Processes > 0 {
+	if bound.limits.Processes > 0 {
 		info.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
-		info.BasicLimitInformation.ActiveProcessLimit = uint32(b.limits.Processes)
+		info.BasicLimitInformation.ActiveProcessLimit = uint32(bound.limits.Processes)
 	}
 }
 
-func (b bounds) reportBounds() link.Bounds {
-	if b.limits == (program.Limits{}) {
+func (bound bounds) reportBounds() link.Bounds {
+	if bound.limits == (program.Limits{}) {
 		return link.Bounds{By: link.ByNobody, Why: "its entry has no limits"}
 	}
-	return link.Bounds{By: link.ByJob, Memory: b.limits.Memory, Processes: b.limits.Processes}
+	return link.Bounds{By: link.ByJob, Memory: bound.limits.Memory, Processes: bound.limits.Processes}
 }
 
 func (bounds) isGrouped() bool            { return false }

@@ -117,8 +117,8 @@ func TestForgottenInATable(t *testing.T) {
 // Many who need the table at once share a look at it, and none is given one
 // from before it asked.
 func TestLooksAreShared(t *testing.T) {
-	l := &tableReader{turn: make(chan struct{}, 1)}
-	l.turn <- struct{}{} // a look is under way
+	l := &tableReader{lock: make(chan struct{}, 1)}
+	l.lock <- struct{}{} // a look is under way
 	var all sync.WaitGroup
 	tables := make(chan *proctree.Table, 20)
 	asked := make(chan struct{}, 20)
@@ -135,7 +135,7 @@ func TestLooksAreShared(t *testing.T) {
 	for range 20 {
 		<-asked
 	}
-	<-l.turn
+	<-l.lock
 	all.Wait()
 	close(tables)
 	if l.next != nil {

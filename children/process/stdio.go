@@ -59,65 +59,65 @@ func newStdioConnection(p *process, o PipeOptions, h jsonrpc.Handler, log zerolo
 }
 
 // Prepare prepares a request that is sent without waiting.
-func (l *stdioConnection) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
-	l.conn.Prepare(s, handler)
+func (conn *stdioConnection) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
+	conn.conn.Prepare(s, handler)
 }
 
 // Run serves the pipes until the process has ended, and sees to it that it does.
-func (l *stdioConnection) Run(ctx context.Context) error {
+func (conn *stdioConnection) Run(ctx context.Context) error {
 	connCtx, endConn := context.WithCancelCause(context.Background())
 	defer endConn(nil)
 	go func() {
-		_ = l.conn.Run(connCtx)
+		_ = conn.conn.Run(connCtx)
 	}()
 	var stuck error
 	asked := false
 	select {
 	case <-ctx.Done():
 		asked = true
-		stuck = l.process.stopWithin(l.stop)
-	case <-l.process.ended:
-	case <-l.conn.Done():
+		stuck = conn.process.stopWithin(conn.stop)
+	case <-conn.process.ended:
+	case <-conn.conn.Done():
 		// Its output has ended: mostly because it is just ending itself.
-		if !l.process.endedWithin(drainGrace) {
-			stuck = l.process.stopWithin(l.stop)
-			if stuck == nil && l.process.exitError() == nil {
+		if !conn.process.endedWithin(drainGrace) {
+			stuck = conn.process.stopWithin(conn.stop)
+			if stuck == nil && conn.process.exitError() == nil {
 				stuck = errHungUp
 			}
 		}
 	}
-	l.drainOutput()
+	conn.drainOutput()
 	endConn(nil)
-	<-l.conn.Done()
-	l.process.drainStderr()
+	<-conn.conn.Done()
+	conn.process.drainStderr()
 	switch {
 	case stuck != nil && !errors.Is(stuck, errHungUp):
-		l.log.Error().Err(stuck).Int("pid", l.process.pid).Msg("a child did not stop")
+		conn.log.Error().Err(stuck).Int("pid", conn.process.pid).Msg("a child did not stop")
 		return stuck
 	case asked:
 		return nil
 	case stuck != nil:
 		return stuck
 	}
-	if err := l.process.exitError(); err != nil {
+	if err := conn.process.exitError(); err != nil {
 		return err
 	}
 	return &ExitError{Text: "exited with status 0"}
 }
 
 // drainOutput lets output that is in the pipe already be read.
-func (l *stdioConnection) drainOutput() { worker.Within(l.conn.Done(), drainGrace) }
+func (conn *stdioConnection) drainOutput() { worker.Within(conn.conn.Done(), drainGrace) }
 
-func (l *stdioConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	res, err := l.conn.Call(ctx, method, params...)
+func (conn *stdioConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	res, err := conn.conn.Call(ctx, method, params...)
 	return res, link.Closed(ctx, err)
 }
 
-func (l *stdioConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return link.Closed(ctx, l.conn.Notify(ctx, method, params...))
+func (conn *stdioConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
+	return link.Closed(ctx, conn.conn.Notify(ctx, method, params...))
 }
 
-func (l *stdioConnection) Facts() link.ConnectionFacts {
-	st := l.conn.Stats()
-	return link.ConnectionFacts{PID: l.process.pid, Stderr: l.process.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: l.process.group.bounds.reportBounds()}
+func (conn *stdioConnection) Facts() link.ConnectionFacts {
+	st := conn.conn.Stats()
+	return link.ConnectionFacts{PID: conn.process.pid, Stderr: conn.process.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: conn.process.group.bounds.reportBounds()}
 }

@@ -35,44 +35,44 @@ func NewEnvironment(goos string) *Environment {
 }
 
 // Key returns the form of a name by which variables are compared.
-func (e *Environment) Key(name string) string {
-	if e.goos == "windows" {
+func (env *Environment) Key(name string) string {
+	if env.goos == "windows" {
 		return strings.ToUpper(name)
 	}
 	return name
 }
 
 // Set gives a variable a value.
-func (e *Environment) Set(name, value string) {
-	k := e.Key(name)
-	if _, ok := e.values[k]; !ok {
-		e.names = append(e.names, name)
+func (env *Environment) Set(name, value string) {
+	k := env.Key(name)
+	if _, ok := env.values[k]; !ok {
+		env.names = append(env.names, name)
 	}
-	e.values[k] = value
+	env.values[k] = value
 }
 
 // Get returns the value of a variable, and whether it is set.
-func (e *Environment) Get(name string) (string, bool) {
-	v, ok := e.values[e.Key(name)]
+func (env *Environment) Get(name string) (string, bool) {
+	v, ok := env.values[env.Key(name)]
 	return v, ok
 }
 
 // Unset removes a variable.
-func (e *Environment) Unset(name string) {
-	k := e.Key(name)
-	delete(e.values, k)
-	e.names = slices.DeleteFunc(e.names, func(n string) bool { return e.Key(n) == k })
+func (env *Environment) Unset(name string) {
+	k := env.Key(name)
+	delete(env.values, k)
+	env.names = slices.DeleteFunc(env.names, func(n string) bool { return env.Key(n) == k })
 }
 
 // Names returns the names of the variables in the order in which they were set.
-func (e *Environment) Names() []string { return e.names }
+func (env *Environment) Names() []string { return env.names }
 
 // List returns NAME=value, sorted by name.
-func (e *Environment) List() []string {
-	names := slices.Sorted(slices.Values(e.names))
+func (env *Environment) List() []string {
+	names := slices.Sorted(slices.Values(env.names))
 	out := make([]string, 0, len(names))
 	for _, n := range names {
-		out = append(out, n+"="+e.values[e.Key(n)])
+		out = append(out, n+"="+env.values[env.Key(n)])
 	}
 	return out
 }
@@ -96,7 +96,7 @@ func Inherited(environ []string, more []string, goos string) *Environment {
 
 // SetRoots sets MCP_ROOTS_*. If the texts are too long for the
 // environment, it returns what a file, named by MCP_ROOTS_FILE, must hold.
-func (e *Environment) SetRoots(roots []guard.Root) (file []byte) {
+func (env *Environment) SetRoots(roots []guard.Root) (file []byte) {
 	type root struct {
 		URI  string `json:"uri"`
 		Name string `json:"name"`
@@ -112,14 +112,14 @@ func (e *Environment) SetRoots(roots []guard.Root) (file []byte) {
 	}
 	paths := strings.Join(RootPaths(roots), "\n")
 	for _, n := range []string{"MCP_ROOTS_JSON", "MCP_ROOTS_PATHS", "MCP_ROOTS_FILE"} {
-		e.Unset(n)
+		env.Unset(n)
 	}
-	e.Set("MCP_ROOTS_COUNT", strconv.Itoa(len(roots)))
+	env.Set("MCP_ROOTS_COUNT", strconv.Itoa(len(roots)))
 	if len(text) > maxRootsText || len(paths) > maxRootsText {
 		return text
 	}
-	e.Set("MCP_ROOTS_JSON", string(text))
-	e.Set("MCP_ROOTS_PATHS", paths)
+	env.Set("MCP_ROOTS_JSON", string(text))
+	env.Set("MCP_ROOTS_PATHS", paths)
 	return nil
 }
 

@@ -23,16 +23,16 @@ import (
 
 // readAnswer reads the answer to the request id: as JSON, or at the end of events. If the server has only accepted the request, the
 // answer comes by elsewhere.
-func (l *httpConnection) readAnswer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
+func (streamable *httpConnection) readAnswer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
 	switch {
 	case hasAnswer(resp):
-	case resp.StatusCode == http.StatusAccepted && l.hearsStream():
+	case resp.StatusCode == http.StatusAccepted && streamable.hearsStream():
 		drainRest(resp.Body)
 		select {
 		case m := <-elsewhere:
 			stop(errAnswered)
 			return m, nil
-		case <-l.deaf:
+		case <-streamable.deaf:
 			return nil, errors.New("the server accepted the request, and its stream ended before the answer")
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -40,29 +40,29 @@ func (l *httpConnection) readAnswer(ctx context.Context, stop context.CancelCaus
 	default:
 		defer stop(errAnswered)
 		defer drainRest(resp.Body)
-		return l.readRefusal(resp, id)
+		return streamable.readRefusal(resp, id)
 	}
 	if method == methods.Initialize {
-		l.mu.Lock()
-		l.session = resp.Header.Get(headerSession)
-		l.mu.Unlock()
+		streamable.mu.Lock()
+		streamable.session = resp.Header.Get(headerSession)
+		streamable.mu.Unlock()
 	}
 	if isEvents(resp) {
-		return l.awaitAnswer(ctx, stop, id, resp)
+		return streamable.awaitAnswer(ctx, stop, id, resp)
 	}
 	defer stop(errAnswered)
 	defer drainRest(resp.Body)
-	raw, err := l.readWhole(resp)
+	raw, err := streamable.readWhole(resp)
 	if err != nil {
 		return nil, err
 	}
 	var answer *jsonrpc.Message
 	for _, raw := range messagesOf(raw) {
-		m, err := l.takeMessage(l.ctx, ctx, raw, l.postMessage)
+		m, err := streamable.takeMessage(streamable.ctx, ctx, raw, streamable.postMessage)
 		if err != nil {
 			return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreignHint(resp)}
 		}
-		if m != nil && l.isAnswer(m, id) {
+		if m != nil && streamable.isAnswer(m, id) {
 			answer = m
 		}
 	}
@@ -107,10 +107,10 @@ func (w *wire) readRefusal(resp *http.Response, id uint64) (*jsonrpc.Message, er
 // awaitAnswer reads events until the answer to the request id is among them. A
 // stream that breaks, or that the server ends before, is taken up again where
 // it was, if it gave an id to do so (2025-11-25, Resumability).
-func (l *httpConnection) awaitAnswer(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+func (streamable *httpConnection) awaitAnswer(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	last, told, pause := "", time.Duration(0), firstRetry
 	for {
-		events := newEventReader(resp.Body, l.limit)
+		events := newEventReader(resp.Body, streamable.limit)
 		for {
 			ev, err := events.nextEvent()
 			if err != nil {
@@ -128,22 +128,22 @@ func (l *httpConnection) awaitAnswer(ctx context.Context, stop context.CancelCau
 			if len(ev.data) == 0 {
 				continue
 			}
-			m, err := l.takeMessage(l.ctx, ctx, oneLine(ev.data), l.postMessage)
+			m, err := streamable.takeMessage(streamable.ctx, ctx, oneLine(ev.data), streamable.postMessage)
 			switch {
 			case err != nil:
-				l.log.Warn().Err(err).Msg("an event is no message")
-			case m != nil && l.isAnswer(m, id):
-				l.finishStream(resp, stop)
+				streamable.log.Warn().Err(err).Msg("an event is no message")
+			case m != nil && streamable.isAnswer(m, id):
+				streamable.finishStream(resp, stop)
 				return m, nil
-			case m != nil && !l.takeAnswer(m):
-				l.skipped.Add(1)
+			case m != nil && !streamable.takeAnswer(m):
+				streamable.skipped.Add(1)
 			}
 		}
 		for {
 			if !retryAfter(ctx, told, pause) {
 				return nil, context.Cause(ctx)
 			}
-			next, err := l.resumeStream(ctx, last)
+			next, err := streamable.resumeStream(ctx, last)
 			if err == nil {
 				resp = next
 				break
@@ -157,14 +157,14 @@ func (l *httpConnection) awaitAnswer(ctx context.Context, stop context.CancelCau
 }
 
 // hearsStream reports whether the child's own stream is read.
-func (l *httpConnection) hearsStream() bool {
+func (streamable *httpConnection) hearsStream() bool {
 	select {
-	case <-l.open:
+	case <-streamable.open:
 	default:
 		return false
 	}
 	select {
-	case <-l.deaf:
+	case <-streamable.deaf:
 		return false
 	default:
 		return true
@@ -196,23 +196,23 @@ func (a *awaiting) removeRequest(id uint64) {
 }
 
 // takeAnswer hands an answer to the request that it belongs to; false if that does not wait for it.
-func (l *httpConnection) takeAnswer(m *jsonrpc.Message) bool {
+func (streamable *httpConnection) takeAnswer(m *jsonrpc.Message) bool {
 	id, _ := jsonrpc.OwnID(string(m.ID))
-	l.awaiting.mu.Lock()
-	defer l.awaiting.mu.Unlock()
-	elsewhere := l.awaiting.by[id]
-	if elsewhere == nil || !l.isAnswer(m, id) {
+	streamable.awaiting.mu.Lock()
+	defer streamable.awaiting.mu.Unlock()
+	elsewhere := streamable.awaiting.by[id]
+	if elsewhere == nil || !streamable.isAnswer(m, id) {
 		return false
 	}
-	delete(l.awaiting.by, id)
+	delete(streamable.awaiting.by, id)
 	elsewhere <- m
 	return true
 }
 
 // resumeStream opens a stream of events by GET, behind the event last ("": the
 // child's own).
-func (l *httpConnection) resumeStream(ctx context.Context, last string) (*http.Response, error) {
-	req, err := l.sessionRequest(ctx, http.MethodGet, nil)
+func (streamable *httpConnection) resumeStream(ctx context.Context, last string) (*http.Response, error) {
+	req, err := streamable.sessionRequest(ctx, http.MethodGet, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (l *httpConnection) resumeStream(ctx context.Context, last string) (*http.R
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
-	resp, err := l.client.Do(req)
+	resp, err := streamable.client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -32,21 +32,21 @@ type loggedIn struct {
 
 // RoundTrip sends one request, again if the server refuses it and there is another
 // token. Redirects are followed only to where the token may go: see redirected.
-func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
+func (login *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Header.Get("Authorization") != "" { // by a Supply, whose business it is then
-		return l.next.RoundTrip(r)
+		return login.next.RoundTrip(r)
 	}
-	token, why := l.login.Token(ctx)
+	token, why := login.login.Token(ctx)
 	if why != "" {
 		return refuseUnsent(r, why), nil
 	}
 	for try := 1; ; try++ {
-		resp, err := l.next.RoundTrip(withToken(r, token))
+		resp, err := login.next.RoundTrip(withToken(r, token))
 		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
-		next, text, logIn := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
+		next, text, logIn := login.login.Refused(ctx, token, resp.StatusCode, resp.Header)
 		if next != "" && try == maxTries {
 			text, logIn = refusesAll, false
 		}

@@ -70,36 +70,36 @@ func ofSession(text string) bool {
 
 // renewSession starts another session instead of used, if that is lost by what the answer to a request says. again: the request was
 // not executed, and is to be sent again.
-func (l *httpConnection) renewSession(ctx context.Context, used string, s sign) (again bool, err error) {
+func (streamable *httpConnection) renewSession(ctx context.Context, used string, s sign) (again bool, err error) {
 	switch {
 	case used == "" || s == sign{} || ctx.Err() != nil:
 		return false, nil
 	case s.certain:
-		err := l.restartSession(ctx, used, s)
+		err := streamable.restartSession(ctx, used, s)
 		return err == nil, err
 	}
 	// What was doubtful is not worth an error of its own: the answer is passed on.
-	return l.restartSession(ctx, used, s) == nil && !s.served, nil
+	return streamable.restartSession(ctx, used, s) == nil && !s.served, nil
 }
 
 var errNotLost = errors.New("the session is not lost")
 
 // confirmLost returns nil if the session is lost of which a doubtful answer was a sign. The caller has the turn to renew it.
-func (l *httpConnection) confirmLost(ctx context.Context, s sign) error {
-	if time.Now().Before(l.doubts.until) {
+func (streamable *httpConnection) confirmLost(ctx context.Context, s sign) error {
+	if time.Now().Before(streamable.doubts.until) {
 		return errNotLost
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
-	res, err := l.exchangeRequest(ctx, methods.Ping, nil)
+	res, err := streamable.exchangeRequest(ctx, methods.Ping, nil)
 	said := signOf(res, err)
 	if ctx.Err() != nil || !said.certain && (said.code != s.code || said.words != s.words) {
-		l.doubts.until = time.Now().Add(firstRetry)
+		streamable.doubts.until = time.Now().Add(firstRetry)
 		return errNotLost
 	}
-	l.doubts.pause = nextPause(l.doubts.pause, time.Since(l.doubts.renewed), false)
-	l.doubts.renewed = time.Now()
-	l.doubts.until = l.doubts.renewed.Add(l.doubts.pause)
+	streamable.doubts.pause = nextPause(streamable.doubts.pause, time.Since(streamable.doubts.renewed), false)
+	streamable.doubts.renewed = time.Now()
+	streamable.doubts.until = streamable.doubts.renewed.Add(streamable.doubts.pause)
 	return nil
 }
 

@@ -40,45 +40,45 @@ func newSSEConnection(w *wire) *sseConnection {
 }
 
 // openOnce starts to read the stream. The first to need it does.
-func (l *sseConnection) openOnce() {
-	l.opening.Do(func() { l.jobs.startJob(l.readStream) })
+func (sse *sseConnection) openOnce() {
+	sse.opening.Do(func() { sse.jobs.startJob(sse.readStream) })
 }
 
 // Run serves the stream until it ends or ctx does.
-func (l *sseConnection) Run(ctx context.Context) error {
-	l.openOnce()
+func (sse *sseConnection) Run(ctx context.Context) error {
+	sse.openOnce()
 	var err error
 	select {
 	case <-ctx.Done():
-	case <-l.ended:
-		l.mu.Lock()
-		err = l.err
-		l.mu.Unlock()
+	case <-sse.ended:
+		sse.mu.Lock()
+		err = sse.err
+		sse.mu.Unlock()
 	}
-	l.endCalls(jsonrpc.ErrClosed)
-	l.supply.stopRenewal()
-	l.jobs.waitForJobs()
-	l.client.CloseIdleConnections()
+	sse.endCalls(jsonrpc.ErrClosed)
+	sse.supply.stopRenewal()
+	sse.jobs.waitForJobs()
+	sse.client.CloseIdleConnections()
 	return err
 }
 
 // readStream takes in what the child says, until it says no more.
-func (l *sseConnection) readStream() {
-	err := l.readEvents()
-	l.mu.Lock()
-	l.err = fmt.Errorf("the stream of %s ended: %w", l.url.Host, link.BareURL(err))
-	l.noteError(l.err)
-	l.mu.Unlock()
-	close(l.ended)
+func (sse *sseConnection) readStream() {
+	err := sse.readEvents()
+	sse.mu.Lock()
+	sse.err = fmt.Errorf("the stream of %s ended: %w", sse.url.Host, link.BareURL(err))
+	sse.noteError(sse.err)
+	sse.mu.Unlock()
+	close(sse.ended)
 }
 
-func (l *sseConnection) readEvents() error {
-	req, err := l.newRequest(l.ctx, http.MethodGet, l.url, nil)
+func (sse *sseConnection) readEvents() error {
+	req, err := sse.newRequest(sse.ctx, http.MethodGet, sse.url, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := l.client.Do(req)
+	resp, err := sse.client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (l *sseConnection) readEvents() error {
 	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
 		return statusError(resp)
 	}
-	events := newEventReader(resp.Body, l.limit)
+	events := newEventReader(resp.Body, sse.limit)
 	for {
 		ev, err := events.nextEvent()
 		if err != nil {
@@ -94,17 +94,17 @@ func (l *sseConnection) readEvents() error {
 		}
 		switch {
 		case ev.name == "endpoint":
-			if err := l.setEndpoint(string(ev.data)); err != nil {
+			if err := sse.setEndpoint(string(ev.data)); err != nil {
 				return err
 			}
 		case len(ev.data) > 0 && (ev.name == "" || ev.name == "message"):
-			m, err := l.takeMessage(l.ctx, nil, oneLine(ev.data), l.postMessage)
+			m, err := sse.takeMessage(sse.ctx, nil, oneLine(ev.data), sse.postMessage)
 			if err != nil {
-				l.log.Warn().Err(err).Msg("an event is no message")
+				sse.log.Warn().Err(err).Msg("an event is no message")
 				continue
 			}
 			if m != nil {
-				l.takeAnswer(m)
+				sse.takeAnswer(m)
 			}
 		}
 	}
@@ -112,47 +112,47 @@ func (l *sseConnection) readEvents() error {
 
 // setEndpoint takes in the address to POST to: only one on the host that the stream comes from,
 // for the credentials go there too.
-func (l *sseConnection) setEndpoint(text string) error {
-	to, err := l.url.Parse(strings.TrimSpace(text))
-	if err != nil || !mayGo(l.url, to) {
+func (sse *sseConnection) setEndpoint(text string) error {
+	to, err := sse.url.Parse(strings.TrimSpace(text))
+	if err != nil || !mayGo(sse.url, to) {
 		return fmt.Errorf("it names an endpoint on another host: %s", printable.Escape(text, 200))
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.to == nil {
-		l.to = to
-		close(l.known)
+	sse.mu.Lock()
+	defer sse.mu.Unlock()
+	if sse.to == nil {
+		sse.to = to
+		close(sse.known)
 	}
 	return nil
 }
 
-func (l *sseConnection) takeAnswer(m *jsonrpc.Message) {
+func (sse *sseConnection) takeAnswer(m *jsonrpc.Message) {
 	id, _ := jsonrpc.OwnID(string(m.ID))
-	l.mu.Lock()
-	answer := l.waiting[id]
-	delete(l.waiting, id)
-	l.mu.Unlock()
-	if answer == nil || !l.isAnswer(m, id) {
-		l.skipped.Add(1)
+	sse.mu.Lock()
+	answer := sse.waiting[id]
+	delete(sse.waiting, id)
+	sse.mu.Unlock()
+	if answer == nil || !sse.isAnswer(m, id) {
+		sse.skipped.Add(1)
 		return
 	}
 	answer <- m
 }
 
 // Call sends one request and waits for its answer on the stream.
-func (l *sseConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	l.openOnce()
-	id := l.lastID.Add(1)
+func (sse *sseConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	sse.openOnce()
+	id := sse.lastID.Add(1)
 	answer := make(chan *jsonrpc.Message, 1)
-	l.mu.Lock()
-	l.waiting[id] = answer
-	l.mu.Unlock()
+	sse.mu.Lock()
+	sse.waiting[id] = answer
+	sse.mu.Unlock()
 	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.waiting, id)
+		sse.mu.Lock()
+		defer sse.mu.Unlock()
+		delete(sse.waiting, id)
 	}()
-	if err := l.postMessage(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
+	if err := sse.postMessage(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -161,14 +161,14 @@ func (l *sseConnection) Call(ctx context.Context, method string, params ...[]byt
 	select {
 	case m := <-answer:
 		return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
-	case <-l.ended:
-		return nil, l.goneError()
+	case <-sse.ended:
+		return nil, sse.goneError()
 	case <-ctx.Done():
 		if method != methods.Initialize {
-			l.jobs.startJob(func() {
-				late, cancel := context.WithTimeout(l.ctx, answerTime)
+			sse.jobs.startJob(func() {
+				late, cancel := context.WithTimeout(sse.ctx, answerTime)
 				defer cancel()
-				_ = l.postMessage(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
+				_ = sse.postMessage(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)
@@ -176,35 +176,35 @@ func (l *sseConnection) Call(ctx context.Context, method string, params ...[]byt
 }
 
 // goneError returns the error of who uses a stream that has ended.
-func (l *sseConnection) goneError() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return &jsonrpc.ClosedError{Reason: l.err}
+func (sse *sseConnection) goneError() error {
+	sse.mu.Lock()
+	defer sse.mu.Unlock()
+	return &jsonrpc.ClosedError{Reason: sse.err}
 }
 
 // Notify sends a notification.
-func (l *sseConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
-	l.openOnce()
-	return l.postMessage(ctx, jsonrpc.RequestParts(nil, method, params))
+func (sse *sseConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
+	sse.openOnce()
+	return sse.postMessage(ctx, jsonrpc.RequestParts(nil, method, params))
 }
 
 // postMessage sends one message to the address that the child named.
-func (l *sseConnection) postMessage(ctx context.Context, parts [][]byte) error {
+func (sse *sseConnection) postMessage(ctx context.Context, parts [][]byte) error {
 	select {
-	case <-l.known:
-	case <-l.ended:
-		return l.goneError()
+	case <-sse.known:
+	case <-sse.ended:
+		return sse.goneError()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	l.mu.Lock()
-	to := l.to
-	l.mu.Unlock()
+	sse.mu.Lock()
+	to := sse.to
+	sse.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errors.New("the server did not take the message in time"))
 	defer cancel()
-	req, err := l.newRequest(ctx, http.MethodPost, to, parts)
+	req, err := sse.newRequest(ctx, http.MethodPost, to, parts)
 	if err != nil {
 		return err
 	}
-	return l.deliverMessage(req)
+	return sse.deliverMessage(req)
 }

@@ -48,16 +48,16 @@ func newHTTPConnection(w *wire, guess bool) *httpConnection {
 }
 
 // Run keeps the child's own stream open until ctx ends, and then the session.
-func (l *httpConnection) Run(ctx context.Context) error {
+func (streamable *httpConnection) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case <-l.ready:
-		if older := l.fallBack(); older != nil {
+	case <-streamable.ready:
+		if older := streamable.fallBack(); older != nil {
 			err = older.Run(ctx)
 		} else {
-			listen, stop := context.WithCancel(l.ctx)
-			l.jobs.startJob(func() { l.keepStream(listen) })
+			listen, stop := context.WithCancel(streamable.ctx)
+			streamable.jobs.startJob(func() { streamable.keepStream(listen) })
 			<-ctx.Done()
 			stop()
 		}
@@ -65,108 +65,108 @@ func (l *httpConnection) Run(ctx context.Context) error {
 	if lost, ok := errors.AsType[*link.LostError](context.Cause(ctx)); ok {
 		err = lost
 	} else {
-		l.leaveSession()
+		streamable.leaveSession()
 	}
-	l.endCalls(jsonrpc.ErrClosed)
-	l.supply.stopRenewal()
-	l.jobs.waitForJobs()
-	l.client.CloseIdleConnections()
+	streamable.endCalls(jsonrpc.ErrClosed)
+	streamable.supply.stopRenewal()
+	streamable.jobs.waitForJobs()
+	streamable.client.CloseIdleConnections()
 	return err
 }
 
 // leaveSession ends the session at the server.
-func (l *httpConnection) leaveSession() {
-	l.mu.Lock()
-	session := l.session
-	l.mu.Unlock()
+func (streamable *httpConnection) leaveSession() {
+	streamable.mu.Lock()
+	session := streamable.session
+	streamable.mu.Unlock()
 	if session == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if req, err := l.sessionRequest(ctx, http.MethodDelete, nil); err == nil {
-		if resp, err := l.client.Do(req); err == nil {
+	if req, err := streamable.sessionRequest(ctx, http.MethodDelete, nil); err == nil {
+		if resp, err := streamable.client.Do(req); err == nil {
 			drainRest(resp.Body)
 		}
 	}
 }
 
-func (l *httpConnection) fallBack() *sseConnection {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.older
+func (streamable *httpConnection) fallBack() *sseConnection {
+	streamable.mu.Lock()
+	defer streamable.mu.Unlock()
+	return streamable.older
 }
 
 // sessionRequest makes a request of the session.
-func (l *httpConnection) sessionRequest(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
-	req, err := l.newRequest(ctx, method, l.url, body)
+func (streamable *httpConnection) sessionRequest(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
+	req, err := streamable.newRequest(ctx, method, streamable.url, body)
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.session != "" {
-		req.Header.Set(headerSession, l.session)
+	streamable.mu.Lock()
+	defer streamable.mu.Unlock()
+	if streamable.session != "" {
+		req.Header.Set(headerSession, streamable.session)
 	}
-	if l.protocol != "" {
-		req.Header.Set(headerProtocol, l.protocol)
+	if streamable.protocol != "" {
+		req.Header.Set(headerProtocol, streamable.protocol)
 	}
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	return req, nil
 }
 
 // Call sends one request. The end of ctx is told to the child.
-func (l *httpConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if older := l.fallBack(); older != nil {
+func (streamable *httpConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	if older := streamable.fallBack(); older != nil {
 		return older.Call(ctx, method, params...)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(l.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
+	defer context.AfterFunc(streamable.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
 	if method == methods.Initialize {
-		return l.startSession(ctx, params)
+		return streamable.startSession(ctx, params)
 	}
-	l.mu.Lock()
-	used := l.session
-	l.mu.Unlock()
-	res, err := l.exchangeRequest(ctx, method, params)
-	if again, failed := l.renewSession(ctx, used, signOf(res, err)); again {
-		res, err = l.exchangeRequest(ctx, method, params)
+	streamable.mu.Lock()
+	used := streamable.session
+	streamable.mu.Unlock()
+	res, err := streamable.exchangeRequest(ctx, method, params)
+	if again, failed := streamable.renewSession(ctx, used, signOf(res, err)); again {
+		res, err = streamable.exchangeRequest(ctx, method, params)
 	} else if failed != nil {
 		err = failed
 	}
 	if err != nil && ctx.Err() == nil {
-		l.noteError(err)
+		streamable.noteError(err)
 	}
 	return res, err
 }
 
 // startSession sends initialize, keeps what is needed to do so again, and finds
 // out which of the two transports the server speaks.
-func (l *httpConnection) startSession(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
-	l.mu.Lock()
-	l.hello = nil
+func (streamable *httpConnection) startSession(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+	streamable.mu.Lock()
+	streamable.hello = nil
 	for _, p := range params {
-		l.hello = append(l.hello, p...)
+		streamable.hello = append(streamable.hello, p...)
 	}
-	l.mu.Unlock()
-	res, err := l.exchangeRequest(ctx, methods.Initialize, params)
+	streamable.mu.Unlock()
+	res, err := streamable.exchangeRequest(ctx, methods.Initialize, params)
 	var bad *link.StatusError
-	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
-		if again := l.tryOlder(ctx, params); again != nil {
+	if streamable.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
+		if again := streamable.tryOlder(ctx, params); again != nil {
 			return again, nil
 		}
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			l.noteError(err)
+			streamable.noteError(err)
 		}
 		return nil, err
 	}
 	if v, ok := jsonrpc.GetString(res.Result, "protocolVersion"); ok {
-		l.mu.Lock()
-		l.protocol = v
-		l.mu.Unlock()
+		streamable.mu.Lock()
+		streamable.protocol = v
+		streamable.mu.Unlock()
 	}
 	return res, nil
 }
@@ -174,75 +174,75 @@ func (l *httpConnection) startSession(ctx context.Context, params [][]byte) (*js
 // tryOlder sends initialize by the older transport. If the server answers, that is what it
 // speaks; otherwise nothing is left of the attempt, and it is not made again: the refusal
 // may be of the version, and the next one comes the same way.
-func (l *httpConnection) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Response {
-	l.guess = false
+func (streamable *httpConnection) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Response {
+	streamable.guess = false
 	ctx, cancel := context.WithTimeout(ctx, guessTime)
 	defer cancel()
-	older := newSSEConnection(l.wire)
+	older := newSSEConnection(streamable.wire)
 	res, err := older.Call(ctx, methods.Initialize, params...)
 	if err != nil {
 		older.endCalls(jsonrpc.ErrClosed)
 		return nil
 	}
-	l.mu.Lock()
-	l.older = older
-	l.mu.Unlock()
-	l.once.Do(func() { close(l.ready) })
+	streamable.mu.Lock()
+	streamable.older = older
+	streamable.mu.Unlock()
+	streamable.once.Do(func() { close(streamable.ready) })
 	return res
 }
 
 // restartSession starts a new session instead of one that the server does not know any more, unless
 // another call has done so. A call that comes meanwhile waits for that. s is the sign of it.
-func (l *httpConnection) restartSession(ctx context.Context, old string, s sign) error {
+func (streamable *httpConnection) restartSession(ctx context.Context, old string, s sign) error {
 	select {
-	case l.renewing <- struct{}{}:
-		defer func() { <-l.renewing }()
+	case streamable.renewing <- struct{}{}:
+		defer func() { <-streamable.renewing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	l.mu.Lock()
-	if l.session != old {
-		l.mu.Unlock()
+	streamable.mu.Lock()
+	if streamable.session != old {
+		streamable.mu.Unlock()
 		return nil
 	}
-	hello := l.hello
-	l.mu.Unlock()
+	hello := streamable.hello
+	streamable.mu.Unlock()
 	if !s.certain {
-		if err := l.confirmLost(ctx, s); err != nil {
+		if err := streamable.confirmLost(ctx, s); err != nil {
 			return err
 		}
 	}
-	l.log.Info().Msg("the server has forgotten the session; a new one is started")
-	res, err := l.startSession(ctx, [][]byte{hello})
+	streamable.log.Info().Msg("the server has forgotten the session; a new one is started")
+	res, err := streamable.startSession(ctx, [][]byte{hello})
 	if err == nil {
 		if e := res.Err(); e != nil {
 			err = e
 		}
 	}
 	if err == nil {
-		err = l.Notify(ctx, methods.Initialized)
+		err = streamable.Notify(ctx, methods.Initialized)
 	}
 	if err != nil { // who comes next finds the old session, and tries again
-		l.mu.Lock()
-		l.session = old
-		l.mu.Unlock()
+		streamable.mu.Lock()
+		streamable.session = old
+		streamable.mu.Unlock()
 		return err
 	}
-	if h, ok := l.h.(renewalHandler); ok {
+	if h, ok := streamable.h.(renewalHandler); ok {
 		h.SessionRenewed()
 	}
 	return nil
 }
 
 // exchangeRequest POSTs one request and reads until its answer is there.
-func (l *httpConnection) exchangeRequest(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
-	id := l.lastID.Add(1)
-	elsewhere := l.awaiting.addRequest(id)
-	defer l.awaiting.removeRequest(id)
+func (streamable *httpConnection) exchangeRequest(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
+	id := streamable.lastID.Add(1)
+	elsewhere := streamable.awaiting.addRequest(id)
+	defer streamable.awaiting.removeRequest(id)
 	// The connection outlives the call by what is left to read of the answer.
-	conn, stop := context.WithCancelCause(carried{l.ctx, ctx})
+	conn, stop := context.WithCancelCause(carried{streamable.ctx, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
-	req, err := l.sessionRequest(conn, http.MethodPost, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
+	req, err := streamable.sessionRequest(conn, http.MethodPost, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
 	if err != nil {
 		stop(nil)
 		return nil, err
@@ -251,54 +251,54 @@ func (l *httpConnection) exchangeRequest(ctx context.Context, method string, par
 		req.Header.Del(headerSession)
 		req.Header.Del(headerProtocol)
 	}
-	resp, err := l.client.Do(req)
+	resp, err := streamable.client.Do(req)
 	if err == nil {
 		var m *jsonrpc.Message
-		if m, err = l.readAnswer(conn, stop, method, id, resp, elsewhere); err == nil {
+		if m, err = streamable.readAnswer(conn, stop, method, id, resp, elsewhere); err == nil {
 			return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
 		}
 	}
 	stop(nil)
 	if ctx.Err() == nil {
-		return nil, l.sortError(err)
+		return nil, streamable.sortError(err)
 	}
 	if method != methods.Initialize {
-		l.jobs.startJob(func() { l.tellCancelled(id, context.Cause(ctx)) })
+		streamable.jobs.startJob(func() { streamable.tellCancelled(id, context.Cause(ctx)) })
 	}
 	return nil, context.Cause(ctx)
 }
 
 // sortError sorts what went wrong with the connection from what the server said.
-func (l *httpConnection) sortError(err error) error {
+func (streamable *httpConnection) sortError(err error) error {
 	var bad *link.StatusError
 	var broken *jsonrpc.BrokenError
 	if errors.As(err, &bad) || errors.As(err, &broken) {
 		return err
 	}
-	return &link.LostError{Host: l.url.Host, Err: err}
+	return &link.LostError{Host: streamable.url.Host, Err: err}
 }
 
 // tellCancelled informs the child that a request is not wanted any more. A
 // connection that ends does not wait long for it: the server may be hung.
-func (l *httpConnection) tellCancelled(id uint64, cause error) {
+func (streamable *httpConnection) tellCancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
-	_ = l.postMessage(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+	defer context.AfterFunc(streamable.ctx, func() { time.AfterFunc(endTime, cancel) })()
+	_ = streamable.postMessage(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
 // keepStream keeps the child's own stream open, if the server has one.
-func (l *httpConnection) keepStream(ctx context.Context) {
-	defer close(l.deaf)
+func (streamable *httpConnection) keepStream(ctx context.Context) {
+	defer close(streamable.deaf)
 	last, pause := "", time.Duration(0)
 	had := false // such a stream, in the session as it is
 	var first sync.Once
 	for ctx.Err() == nil {
-		l.mu.Lock()
-		used := l.session
-		l.mu.Unlock()
-		resp, err := l.resumeStream(ctx, last)
-		first.Do(func() { close(l.open) })
+		streamable.mu.Lock()
+		used := streamable.session
+		streamable.mu.Unlock()
+		resp, err := streamable.resumeStream(ctx, last)
+		first.Do(func() { close(streamable.open) })
 		var bad *link.StatusError
 		told, said, began := time.Duration(0), false, time.Now()
 		switch {
@@ -308,7 +308,7 @@ func (l *httpConnection) keepStream(ctx context.Context) {
 			// there before.
 			sign := signOf(nil, err)
 			if lost := had && used != "" && (sign.certain || sign.code != 0 && !sign.served); lost {
-				if l.restartSession(ctx, used, sign) == nil {
+				if streamable.restartSession(ctx, used, sign) == nil {
 					last, had = "", false // an event of a session that is no more
 					continue
 				}
@@ -317,7 +317,7 @@ func (l *httpConnection) keepStream(ctx context.Context) {
 			}
 		case err == nil:
 			had = true
-			last, told, said = l.readEvents(ctx, resp, last)
+			last, told, said = streamable.readEvents(ctx, resp, last)
 		}
 		if pause = nextPause(pause, time.Since(began), said); !retryAfter(ctx, told, pause) {
 			return
@@ -335,9 +335,9 @@ func nextPause(former, open time.Duration, said bool) time.Duration {
 }
 
 // readEvents reads one stream of events to its end.
-func (l *httpConnection) readEvents(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
+func (streamable *httpConnection) readEvents(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
 	defer resp.Body.Close()
-	events := newEventReader(resp.Body, l.limit)
+	events := newEventReader(resp.Body, streamable.limit)
 	events.id = last
 	for {
 		ev, err := events.nextEvent()
@@ -348,45 +348,45 @@ func (l *httpConnection) readEvents(ctx context.Context, resp *http.Response, la
 			continue
 		}
 		said = true
-		if m, err := l.takeMessage(l.ctx, ctx, oneLine(ev.data), l.postMessage); err != nil || m != nil && !l.takeAnswer(m) {
-			l.skipped.Add(1)
+		if m, err := streamable.takeMessage(streamable.ctx, ctx, oneLine(ev.data), streamable.postMessage); err != nil || m != nil && !streamable.takeAnswer(m) {
+			streamable.skipped.Add(1)
 		}
 	}
 }
 
 // Notify sends a notification.
-func (l *httpConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if older := l.fallBack(); older != nil {
+func (streamable *httpConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if older := streamable.fallBack(); older != nil {
 		return older.Notify(ctx, method, params...)
 	}
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	err := l.postMessage(limited, jsonrpc.RequestParts(nil, method, params))
+	err := streamable.postMessage(limited, jsonrpc.RequestParts(nil, method, params))
 	if err == nil && method == methods.Initialized {
-		l.once.Do(func() { close(l.ready) })
-		l.awaitOpened(ctx)
+		streamable.once.Do(func() { close(streamable.ready) })
+		streamable.awaitOpened(ctx)
 	}
 	return err
 }
 
 // awaitOpened waits, but not for long, until the child's own stream is open: servers
 // drop what belongs to no request while there is none.
-func (l *httpConnection) awaitOpened(ctx context.Context) {
+func (streamable *httpConnection) awaitOpened(ctx context.Context) {
 	late := time.NewTimer(openTime)
 	defer late.Stop()
 	select {
-	case <-l.open:
+	case <-streamable.open:
 	case <-late.C: // a server may keep even the head until there is something to say
 	case <-ctx.Done():
-	case <-l.ctx.Done():
+	case <-streamable.ctx.Done():
 	}
 }
 
 // postMessage sends what is not answered.
-func (l *httpConnection) postMessage(ctx context.Context, parts [][]byte) error {
-	req, err := l.sessionRequest(ctx, http.MethodPost, parts)
+func (streamable *httpConnection) postMessage(ctx context.Context, parts [][]byte) error {
+	req, err := streamable.sessionRequest(ctx, http.MethodPost, parts)
 	if err != nil {
 		return err
 	}
-	return l.deliverMessage(req)
+	return streamable.deliverMessage(req)
 }

@@ -30,7 +30,7 @@ func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error
 // answered with is no error: it is in the Response.
 func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := max(0, r.spec.CallTimeout)
-	if _, endless := ctx.Value(noTimeoutKey{}).(bool); endless {
+	if _, hasNoTimeout := ctx.Value(noTimeoutKey{}).(bool); hasNoTimeout {
 		limit = 0
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -152,12 +152,12 @@ type AsyncCall struct {
 }
 
 // SetClient works like WithClient for a call that is not made yet.
-func (c *AsyncCall) SetClient(client link.ClientProfile) { c.client = &client }
+func (call *AsyncCall) SetClient(client link.ClientProfile) { call.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {
-	_, can := r.connection.(asyncConnection)
-	return can
+	_, isAsync := r.connection.(asyncConnection)
+	return isAsync
 }
 
 // StartCall works like Call without waiting. It returns false if nothing was sent; handler is
@@ -166,47 +166,47 @@ func (r *Run) CanStart() bool {
 // comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the raw
 // progress token in the params, nil for none. The lease must not be given back before handler is
 // called.
-func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+func (r *Run) StartCall(call *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modernConnection.Load(), r.connection
 	if m != nil {
 		base = m.Base()
 	}
-	able, can := base.(asyncConnection)
-	if !can {
+	connection, isAsync := base.(asyncConnection)
+	if !isAsync {
 		return false
 	}
-	c.run, c.handler, c.method = r, handler, method
+	call.run, call.handler, call.method = r, handler, method
 	if m != nil {
-		client := c.client
+		client := call.client
 		if client == nil {
 			own := r.instance.ClientProfile()
 			client = &own
 		}
-		c.meta = m.Meta(*client)
-		raw, err := c.meta.Params(params)
+		call.meta = m.Meta(*client)
+		raw, err := call.meta.Params(params)
 		if err != nil {
 			return false
 		}
 		params = [][]byte{raw}
 	}
-	able.Prepare(&c.pending, (*startedCall)(c))
-	r.Timers.Start(&c.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(c))
-	if !c.pending.Start(b, method, params...) {
-		r.Timers.End(&c.waiting)
+	connection.Prepare(&call.pending, (*startedCall)(call))
+	r.Timers.Start(&call.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(call))
+	if !call.pending.Start(b, method, params...) {
+		r.Timers.End(&call.waiting)
 		return false
 	}
 	return true
 }
 
 // Abandon ends the call with a cause, and tells the child.
-func (c *AsyncCall) Abandon(cause error) { c.pending.Abandon(&abandoned{cause}) }
+func (call *AsyncCall) Abandon(cause error) { call.pending.Abandon(&abandoned{cause}) }
 
 // startedCall is an AsyncCall as a ResponseHandler and an Expirer.
 type startedCall AsyncCall
 
-func (c *startedCall) Expired() {
-	r := c.run
-	(*AsyncCall)(c).Abandon(&TimeoutError{Child: r.spec.Name, Method: c.method, After: r.spec.CallTimeout})
+func (started *startedCall) Expired() {
+	r := started.run
+	(*AsyncCall)(started).Abandon(&TimeoutError{Child: r.spec.Name, Method: started.method, After: r.spec.CallTimeout})
 }
 
 // abandoned is the error of a call that was given up from this side.
@@ -218,25 +218,25 @@ func (a *abandoned) Error() string { return a.cause.Error() }
 func (a *abandoned) Unwrap() error { return a.cause }
 
 // OnResponse passes the result of the connection on.
-func (c *startedCall) OnResponse(res *jsonrpc.Response, err error) {
-	c.run.Timers.End(&c.waiting)
-	if err == nil && c.meta != nil {
-		if err = c.run.modernConnection.Load().Check(c.meta, c.method, res); err != nil {
+func (started *startedCall) OnResponse(res *jsonrpc.Response, err error) {
+	started.run.Timers.End(&started.waiting)
+	if err == nil && started.meta != nil {
+		if err = started.run.modernConnection.Load().Check(started.meta, started.method, res); err != nil {
 			res.Release()
-			c.handler.OnResponse(nil, err)
+			started.handler.OnResponse(nil, err)
 			return
 		}
 	}
 	if err == nil {
-		c.handler.OnResponse(res, nil)
+		started.handler.OnResponse(res, nil)
 		return
 	}
 	if given, ok := errors.AsType[*abandoned](err); ok {
-		c.handler.OnResponse(nil, given.cause)
+		started.handler.OnResponse(nil, given.cause)
 		return
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
 	go func() {
-		c.handler.OnResponse(nil, c.run.failureError(context.Background(), link.Closed(context.Background(), err)))
+		started.handler.OnResponse(nil, started.run.failureError(context.Background(), link.Closed(context.Background(), err)))
 	}()
 }

@@ -74,11 +74,11 @@ const firstListsTime = 5 * time.Second
 // ready yet, and is asked again for a moment: clients do not look again at a server that had
 // no tools when they asked first. After that Follow goes on.
 func (r *Run) firstLists(ctx context.Context, base *offers.RawOffer) (*offers.RawOffer, error) {
-	soon, end := context.WithTimeout(ctx, firstListsTime)
-	defer end()
+	waiting, stopWaiting := context.WithTimeout(ctx, firstListsTime)
+	defer stopWaiting()
 	offer, err := offers.Read(ctx, r.Connection(), base, offers.AllLists)
-	for pause := firstRelist; err == nil && offer.Lacks(offers.Tools) && worker.Sleep(soon, pause); pause *= 2 {
-		again, e := offers.Read(soon, r.Connection(), offer, offer.FailedLists())
+	for pause := firstRelist; err == nil && offer.Lacks(offers.Tools) && worker.Sleep(waiting, pause); pause *= 2 {
+		again, e := offers.Read(waiting, r.Connection(), offer, offer.FailedLists())
 		switch {
 		case e == nil:
 			offer = again

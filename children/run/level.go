@@ -19,51 +19,51 @@ const levelTime = 2 * time.Second
 type levelSetter struct {
 	wanted func() string // the level; "" for none
 	log    zerolog.Logger
-	turn   chan struct{} // holds a token while no one tells
+	lock   chan struct{} // holds a token while no one tells
 	told   string        // belongs to who has the token
 }
 
 // tellLevel sets the level if it differs from the one that the run was told last. It reads
-// the wanted level once it has its turn, so the last caller sets the newest level.
-func (l *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
+// the wanted level once it has the lock, so the last caller sets the newest level.
+func (setter *levelSetter) tellLevel(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
 	if !offers.DeclaresCapability(o.Capabilities, "logging") || o.IsModern() { // which is told with each request
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTime)
 	defer cancel()
-	if !l.takeTurn(ctx) {
+	if !setter.takeLock(ctx) {
 		return
 	}
-	defer func() { l.turn <- struct{}{} }()
-	level := l.wanted()
-	if level == "" || level == l.told {
+	defer func() { setter.lock <- struct{}{} }()
+	level := setter.wanted()
+	if level == "" || level == setter.told {
 		return
 	}
 	res, err := conn.Call(ctx, methods.SetLogLevel, append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
 	if err != nil {
-		l.log.Debug().Err(err).Msg("the level of the log could not be set")
+		setter.log.Debug().Err(err).Msg("the level of the log could not be set")
 		return
 	}
-	l.told = level
+	setter.told = level
 	if e := res.Err(); e != nil {
-		l.log.Debug().Err(e).Msg("the child refused the level of its log")
+		setter.log.Debug().Err(e).Msg("the child refused the level of its log")
 	}
 	res.Release()
 }
 
 // tellAgain works like tellLevel for a child that started a new session and forgot the level.
-func (l *levelSetter) tellAgain(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
-	if !l.takeTurn(ctx) {
+func (setter *levelSetter) tellAgain(ctx context.Context, conn link.ChildConnection, o *offers.RawOffer) {
+	if !setter.takeLock(ctx) {
 		return
 	}
-	l.told = ""
-	l.turn <- struct{}{}
-	l.tellLevel(ctx, conn, o)
+	setter.told = ""
+	setter.lock <- struct{}{}
+	setter.tellLevel(ctx, conn, o)
 }
 
-func (l *levelSetter) takeTurn(ctx context.Context) bool {
+func (setter *levelSetter) takeLock(ctx context.Context) bool {
 	select {
-	case <-l.turn:
+	case <-setter.lock:
 		return true
 	case <-ctx.Done():
 		return false

@@ -123,13 +123,13 @@ func (r *Run) Follow(ctx context.Context, base *offers.RawOffer) {
 // readLists reads lists. What has failed before may take as long as a start, and is given up when
 // there is something else to read.
 func (r *Run) readLists(ctx context.Context, base *offers.RawOffer, which, failed offers.Lists) (*offers.RawOffer, error) {
-	limit, again := r.spec.StartTimeout, which&^failed == 0
-	if !again && which&(1<<offers.Tools) == 0 {
+	limit, isRetry := r.spec.StartTimeout, which&^failed == 0
+	if !isRetry && which&(1<<offers.Tools) == 0 {
 		limit = min(limit, aloneTime)
 	}
-	ctx, end := context.WithTimeoutCause(ctx, limit, offers.ErrTooSlow)
-	defer end()
-	if !again {
+	ctx, release := context.WithTimeoutCause(ctx, limit, offers.ErrTooSlow)
+	defer release()
+	if !isRetry {
 		return offers.Read(ctx, r.Connection(), base, which)
 	}
 	ctx, giveUp := context.WithCancelCause(ctx)
@@ -172,18 +172,18 @@ func (r *Run) deliverOffer(o *offers.RawOffer, now *listReading) {
 	r.offers <- u
 }
 
-// channelAt returns a channel that delivers at a time; nil, which never does, unless due.
-func channelAt(due bool, when time.Time) <-chan time.Time {
-	if !due {
+// channelAt returns a channel that delivers at a time; nil, which never does, unless isDue.
+func channelAt(isDue bool, when time.Time) <-chan time.Time {
+	if !isDue {
 		return nil
 	}
 	return time.After(time.Until(when))
 }
 
 // outlivedAt returns a channel that delivers when the time to live is over that the child gave its lists, but after
-// leastFresh at the earliest. It is nil, and never delivers, if ends is false.
-func outlivedAt(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
-	if !ends {
+// leastFresh at the earliest. It is nil, and never delivers, if isBounded is false.
+func outlivedAt(isBounded bool, fresh time.Duration, read time.Time) <-chan time.Time {
+	if !isBounded {
 		return nil
 	}
 	return channelAt(true, read.Add(max(fresh, leastFresh)))

@@ -106,18 +106,18 @@ const (
 
 // Start starts a run. open starts the child and returns the ChildConnection to it; what the child sends goes
 // to h. The run lasts until Stop, or until the child ends.
-func Start(options RunOptions, of Instance, open func(h jsonrpc.Handler) (link.ChildConnection, error)) (*Run, error) {
+func Start(options RunOptions, instance Instance, open func(h jsonrpc.Handler) (link.ChildConnection, error)) (*Run, error) {
 	r := &Run{
-		Launch: options.Launch, instance: of, spec: options.Spec, version: options.Version, log: options.Log,
+		Launch: options.Launch, instance: instance, spec: options.Spec, version: options.Version, log: options.Log,
 		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan Update, 1),
 		Leases: Leases{drained: make(chan struct{})},
-		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.ClientProfile().Level }, log: options.Log},
+		level:  levelSetter{lock: make(chan struct{}, 1), wanted: func() string { return instance.ClientProfile().Level }, log: options.Log},
 		Timers: health.NewCallTimers(options.Look),
 		logs:   rate.NewLimiter(maxTold, maxBurst), progress: rate.NewLimiter(maxTold, maxBurst),
 		notices: rate.NewLimiter(maxNotices, noticesBurst), doubts: rate.NewLimiter(maxDoubts, doubtsBurst),
 	}
 	r.Roots = servedroots.NewRoots(options.WantedRoots, options.Launch.Rewrote, r.Connection, options.Log)
-	r.level.turn <- struct{}{}
+	r.level.lock <- struct{}{}
 	var err error
 	if r.connection, err = open(r); err != nil {
 		return nil, err

@@ -155,20 +155,20 @@ func (r *Run) Muted() uint64 { return r.muted.Load() }
 type modernRun struct{ *Run }
 
 // ClientProfile returns what the child is shown of the client.
-func (r modernRun) ClientProfile() link.ClientProfile { return r.instance.ClientProfile() }
+func (modern modernRun) ClientProfile() link.ClientProfile { return modern.instance.ClientProfile() }
 
 // Relist has every list read again.
-func (r modernRun) Relist() { r.relistAll() }
+func (modern modernRun) Relist() { modern.relistAll() }
 
 // Outdated ends a run whose child no longer serves its version. It does nothing while
 // the version is still being negotiated.
-func (r modernRun) Outdated(why error) {
-	if r.instance.Current(r.Run) {
-		r.cancel(why)
+func (modern modernRun) Outdated(why error) {
+	if modern.instance.Current(modern.Run) {
+		modern.cancel(why)
 	}
 }
 
 // Missed passes on a notification that the child may have sent while no stream was open.
-func (r modernRun) Missed(ctx context.Context, m *jsonrpc.Message) {
-	r.instance.Notification(ctx, m)
+func (modern modernRun) Missed(ctx context.Context, m *jsonrpc.Message) {
+	modern.instance.Notification(ctx, m)
 }

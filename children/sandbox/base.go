@@ -17,8 +17,8 @@ type Need struct {
 
 // PathsIn returns the paths of a Need that are there under their names; home is the home
 // folder, "" if there is none.
-func (n Need) PathsIn(home string) (paths []string) {
-	for _, path := range n.Paths {
+func (need Need) PathsIn(home string) (paths []string) {
+	for _, path := range need.Paths {
 		below, user := strings.CutPrefix(path, "~/")
 		switch {
 		case user && home == "":

@@ -22,8 +22,8 @@ type Boundary struct {
 }
 
 // Equal reports whether two Boundaries are the same.
-func (b Boundary) Equal(o Boundary) bool {
-	return b.WhyOpen == o.WhyOpen && b.Barred == o.Barred && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
+func (boundary Boundary) Equal(o Boundary) bool {
+	return boundary.WhyOpen == o.WhyOpen && boundary.Barred == o.Barred && slices.Equal(boundary.Areas, o.Areas) && slices.Equal(boundary.Roots, o.Roots) && slices.Equal(boundary.Withheld, o.Withheld)
 }
 
 // A Conflict is an allowed path that has a withheld one in it, which the kernel cannot
@@ -31,17 +31,17 @@ func (b Boundary) Equal(o Boundary) bool {
 type Conflict struct{ Allowed, Withheld string }
 
 // String names both.
-func (c Conflict) String() string {
-	if c.Allowed == c.Withheld {
-		return c.Allowed + " is allowed and is withheld"
+func (conflict Conflict) String() string {
+	if conflict.Allowed == conflict.Withheld {
+		return conflict.Allowed + " is allowed and is withheld"
 	}
-	return fmt.Sprintf("%s is allowed, and %s in it cannot be excepted", c.Allowed, c.Withheld)
+	return fmt.Sprintf("%s is allowed, and %s in it cannot be excepted", conflict.Allowed, conflict.Withheld)
 }
 
 // Conflicts returns the conflicts of rules with what is withheld.
-func (b Boundary) Conflicts(rules []Rule) (list []Conflict) {
+func (boundary Boundary) Conflicts(rules []Rule) (list []Conflict) {
 	for _, r := range rules {
-		for _, w := range b.Withheld {
+		for _, w := range boundary.Withheld {
 			c := Conflict{r.Path, w}
 			if Contains(r.Path, w) && !slices.Contains(list, c) {
 				list = append(list, c)
@@ -52,17 +52,17 @@ func (b Boundary) Conflicts(rules []Rule) (list []Conflict) {
 }
 
 // Withholds reports whether a path lies at or below a withheld one.
-func (b Boundary) Withholds(path string) bool {
-	return slices.ContainsFunc(b.Withheld, func(w string) bool { return Contains(w, path) })
+func (boundary Boundary) Withholds(path string) bool {
+	return slices.ContainsFunc(boundary.Withheld, func(w string) bool { return Contains(w, path) })
 }
 
 // MayFollow reports whether a path may be opened as what its links lead to, the last of its
 // Hops. In a directory that children write in, a link could be planted: it is not followed
 // out of what is open already.
-func (b Boundary) MayFollow(hops []string) bool {
+func (boundary Boundary) MayFollow(hops []string) bool {
 	real := hops[len(hops)-1]
-	return hops[0] == real || !slices.ContainsFunc(hops, b.Writable) ||
-		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Contains(r.Path, real) })
+	return hops[0] == real || !slices.ContainsFunc(hops, boundary.Writable) ||
+		slices.ContainsFunc(boundary.Areas, func(r Rule) bool { return Contains(r.Path, real) })
 }
 
 // maxHops bounds a chain of links, as Linux does.
@@ -95,21 +95,21 @@ type look struct {
 func NewLstatCache() *LstatCache { return &LstatCache{made: time.Now(), opened: &openedPaths{}} }
 
 // InBurst returns the LstatCache if another start may still use it; else nil.
-func (l *LstatCache) InBurst() *LstatCache {
-	if l == nil || time.Since(l.made) > burst {
+func (cache *LstatCache) InBurst() *LstatCache {
+	if cache == nil || time.Since(cache.made) > burst {
 		return nil
 	}
-	return l
+	return cache
 }
 
 // IsDir returns what isDir reports about a path, and asks it once.
-func (l *LstatCache) IsDir(path string, isDir func(path string) bool) bool {
-	return l.dirs.Get(path, func() bool { return isDir(path) })
+func (cache *LstatCache) IsDir(path string, isDir func(path string) bool) bool {
+	return cache.dirs.Get(path, func() bool { return isDir(path) })
 }
 
 // RealBy returns what realPath returns for a path, and asks it once.
-func (l *LstatCache) RealBy(path string, realPath func(path string) string) string {
-	return l.reals.Get(path, func() string { return realPath(path) })
+func (cache *LstatCache) RealBy(path string, realPath func(path string) string) string {
+	return cache.reals.Get(path, func() string { return realPath(path) })
 }
 
 // FindOnce returns what find returned for a text, and asks it once. A text begins with a word for what is found.
@@ -121,16 +121,16 @@ func FindOnce[V any](l *LstatCache, text string, find func() V) V {
 }
 
 // Lstat is os.Lstat.
-func (l *LstatCache) Lstat(path string) (fs.FileInfo, error) {
-	at := l.lookAt(path)
+func (cache *LstatCache) Lstat(path string) (fs.FileInfo, error) {
+	at := cache.lookAt(path)
 	return at.fi, at.err
 }
 
-func (l *LstatCache) lookAt(path string) look {
-	if l == nil {
+func (cache *LstatCache) lookAt(path string) look {
+	if cache == nil {
 		return lookNow(path)
 	}
-	return l.seen.Get(path, func() look { return lookNow(path) })
+	return cache.seen.Get(path, func() look { return lookNow(path) })
 }
 
 // lookNow returns what is at a path now.
@@ -145,34 +145,34 @@ func lookNow(path string) (at look) {
 
 // Real returns a path without links. ok is false if that cannot be told by text, or nothing is there: a name before ".."
 // may be a link, and Windows has more than one name for a file.
-func (l *LstatCache) Real(path string) (real string, ok bool) {
+func (cache *LstatCache) Real(path string) (real string, ok bool) {
 	if filepath.Separator != '/' || !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return "", false
 	}
-	hops := l.Hops(path)
+	hops := cache.Hops(path)
 	for _, hop := range hops[:len(hops)-1] {
-		if _, to := l.firstLink(hop); filepath.Clean(to) != to {
+		if _, to := cache.firstLink(hop); filepath.Clean(to) != to {
 			return "", false // so ".." stands at its beginning alone, if at all
 		}
 	}
 	real = hops[len(hops)-1]
-	at := l.lookAt(real)
+	at := cache.lookAt(real)
 	return real, at.err == nil && at.to == ""
 }
 
 // Hops returns the spellings of a path on the way to its target: itself, and itself with
 // one link after the other replaced by what it says.
-func (l *LstatCache) Hops(path string) []string {
-	if l == nil {
-		return l.findHops(path)
+func (cache *LstatCache) Hops(path string) []string {
+	if cache == nil {
+		return cache.findHops(path)
 	}
-	return l.hops.Get(path, func() []string { return l.findHops(path) })
+	return cache.hops.Get(path, func() []string { return cache.findHops(path) })
 }
 
-func (l *LstatCache) findHops(path string) []string {
+func (cache *LstatCache) findHops(path string) []string {
 	all := []string{filepath.Clean(path)}
 	for len(all) <= maxHops {
-		next, ok := l.replaceLink(all[len(all)-1])
+		next, ok := cache.replaceLink(all[len(all)-1])
 		if !ok {
 			break
 		}
@@ -182,8 +182,8 @@ func (l *LstatCache) findHops(path string) []string {
 }
 
 // replaceLink replaces the first link of a clean path.
-func (l *LstatCache) replaceLink(path string) (string, bool) {
-	link, to := l.firstLink(path)
+func (cache *LstatCache) replaceLink(path string) (string, bool) {
+	link, to := cache.firstLink(path)
 	if link == "" {
 		return "", false
 	}
@@ -194,12 +194,12 @@ func (l *LstatCache) replaceLink(path string) (string, bool) {
 }
 
 // firstLink returns the first link of a clean path, and what it says; "" if there is none.
-func (l *LstatCache) firstLink(path string) (link, to string) {
+func (cache *LstatCache) firstLink(path string) (link, to string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && !os.IsPathSeparator(path[end]) {
 			continue
 		}
-		switch at := l.lookAt(path[:end]); {
+		switch at := cache.lookAt(path[:end]); {
 		case at.err != nil:
 			return "", ""
 		case at.to != "":
@@ -210,8 +210,8 @@ func (l *LstatCache) firstLink(path string) (link, to string) {
 }
 
 // Writable reports whether children may write what is at a path, by its spelling.
-func (b Boundary) Writable(path string) bool {
-	return slices.ContainsFunc(b.Areas, func(r Rule) bool { return r.Access&Write != 0 && Contains(r.Path, path) })
+func (boundary Boundary) Writable(path string) bool {
+	return slices.ContainsFunc(boundary.Areas, func(r Rule) bool { return r.Access&Write != 0 && Contains(r.Path, path) })
 }
 
 // Mode reports whether a child is confined. The zero Mode confines nothing.
@@ -223,8 +223,8 @@ const (
 	Required             // it is, or it does not start
 )
 
-func (m Mode) String() string {
-	switch m {
+func (mode Mode) String() string {
+	switch mode {
 	case Auto:
 		return "auto"
 	case Required:
@@ -242,8 +242,8 @@ const (
 	Held                 // all of it
 )
 
-func (s State) String() string {
-	switch s {
+func (state State) String() string {
+	switch state {
 	case Held:
 		return "held"
 	case Partial:
@@ -296,7 +296,9 @@ type Settings struct {
 }
 
 // Confines reports whether anything is to be held.
-func (s Settings) Confines() bool { return s.Mode == Required || s.Mode == Auto && s.Cannot == "" }
+func (settings Settings) Confines() bool {
+	return settings.Mode == Required || settings.Mode == Auto && settings.Cannot == ""
+}
 
 // A Choice is a setting that an entry may leave to the profile of its program. The zero
 // Choice does.
@@ -309,10 +311,10 @@ const (
 )
 
 // Or is the choice, or what a profile states where there is none.
-func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profile }
+func (choice Choice) Or(profile bool) bool { return choice == Yes || choice == Unsaid && profile }
 
 // Equal reports whether two Settings are the same.
-func (s Settings) Equal(o Settings) bool {
-	return s.Mode == o.Mode && s.Default == o.Default && s.Cannot == o.Cannot && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
-		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.KeepRunning == o.KeepRunning && s.Owner == o.Owner && s.Recorded.Equal(o.Recorded)
+func (settings Settings) Equal(o Settings) bool {
+	return settings.Mode == o.Mode && settings.Default == o.Default && settings.Cannot == o.Cannot && slices.Equal(settings.Read, o.Read) && slices.Equal(settings.Write, o.Write) &&
+		settings.Network.Equal(o.Network) && settings.Sockets == o.Sockets && settings.KeepRunning == o.KeepRunning && settings.Owner == o.Owner && settings.Recorded.Equal(o.Recorded)
 }

@@ -62,8 +62,8 @@ func Prepare(_ Kernel, p *Profile) (*Ruleset, error) {
 func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return Prepare(k, p) }
 
 // Wrap returns the command line that runs another one under the Ruleset, and all that it starts.
-func (r *Ruleset) Wrap(argv []string) []string {
-	return append([]string{proof.SandboxExec, "-p", r.text}, argv...)
+func (rules *Ruleset) Wrap(argv []string) []string {
+	return append([]string{proof.SandboxExec, "-p", rules.text}, argv...)
 }
 
 // Close does nothing.

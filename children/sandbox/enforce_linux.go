@@ -150,16 +150,16 @@ func prepareWith(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 	return r, nil
 }
 
-func (r *Ruleset) addRules(attr *landlock.RulesetAttr, p *Profile) error {
+func (rules *Ruleset) addRules(attr *landlock.RulesetAttr, p *Profile) error {
 	if attr.HandledAccessFS != 0 {
 		for _, rule := range p.Rules {
 			err := error(nil)
 			switch {
 			case p.isExcepted(rule.Path):
 			case p.Except != "" && Contains(rule.Path, p.Except):
-				err = r.addAround(p, rule, attr.HandledAccessFS)
+				err = rules.addAround(p, rule, attr.HandledAccessFS)
 			default:
-				err = r.allowPath(rule.Path, p.placeOf(rule.Path), rule.Access.landlockRights()&attr.HandledAccessFS)
+				err = rules.allowPath(rule.Path, p.placeOf(rule.Path), rule.Access.landlockRights()&attr.HandledAccessFS)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", rule.Path, err)
@@ -168,7 +168,7 @@ func (r *Ruleset) addRules(attr *landlock.RulesetAttr, p *Profile) error {
 	}
 	if attr.HandledAccessNet != 0 {
 		for _, port := range p.Network.Ports {
-			err := landlock.LandlockAddNetPortRule(r.fd, &landlock.NetPortAttr{AllowedAccess: attr.HandledAccessNet, Port: uint64(port)}, 0)
+			err := landlock.LandlockAddNetPortRule(rules.fd, &landlock.NetPortAttr{AllowedAccess: attr.HandledAccessNet, Port: uint64(port)}, 0)
 			if err != nil {
 				return fmt.Errorf("port %d: %w", port, err)
 			}
@@ -211,13 +211,13 @@ func syscallDescriptor(fd int) uintptr { return uintptr(fd) }
 // addAround adds the rule of a directory that has in it what is excepted: all that lies
 // beside the way to that is allowed by itself, as it is now. Of the directories on the way
 // the names may be read, and nothing comes to be in them or goes.
-func (r *Ruleset) addAround(p *Profile, rule Rule, handled uint64) error {
+func (rules *Ruleset) addAround(p *Profile, rule Rule, handled uint64) error {
 	if p.hasMoved(rule.Path) {
 		return nil
 	}
 	rights := rule.Access.landlockRights() & handled
 	for dir := rule.Path; dir != p.Except; {
-		if err := r.allowPath(dir, nil, rights&landlock.AccessFSReadDir); err != nil {
+		if err := rules.allowPath(dir, nil, rights&landlock.AccessFSReadDir); err != nil {
 			return err
 		}
 		rest, err := filepath.Rel(dir, p.Except)
@@ -231,7 +231,7 @@ func (r *Ruleset) addAround(p *Profile, rule Rule, handled uint64) error {
 		}
 		for _, e := range entries {
 			if e.Name() != next {
-				if err := r.allowPath(filepath.Join(dir, e.Name()), nil, rights); err != nil {
+				if err := rules.allowPath(filepath.Join(dir, e.Name()), nil, rights); err != nil {
 					return err
 				}
 			}
@@ -242,8 +242,8 @@ func (r *Ruleset) addAround(p *Profile, rule Rule, handled uint64) error {
 }
 
 // allowPath adds the rule of one path. place is what it is to sit on; nil: whatever is there.
-func (r *Ruleset) allowPath(path string, place *Place, rights uint64) error {
-	opened := r.profile.opened
+func (rules *Ruleset) allowPath(path string, place *Place, rights uint64) error {
+	opened := rules.profile.opened
 	if rights&changes != 0 && (!Contains("/dev", path) || Contains("/dev/shm", path)) {
 		opened = nil // another server hardly opens it
 	}
@@ -261,79 +261,79 @@ func (r *Ruleset) allowPath(path string, place *Place, rights uint64) error {
 	if rights == 0 {
 		return nil
 	}
-	return landlock.LandlockAddPathBeneathRule(r.fd, &landlock.PathBeneathAttr{AllowedAccess: rights, ParentFd: at.fd}, 0)
+	return landlock.LandlockAddPathBeneathRule(rules.fd, &landlock.PathBeneathAttr{AllowedAccess: rights, ParentFd: at.fd}, 0)
 }
 
 // Enter confines the calling thread, and every process that is started on it, for good.
 // The goroutine must be locked to the thread, must end locked, and must not be on the
 // main thread. If it fails the thread may be confined in part, and must end too.
-func (r *Ruleset) Enter() error {
+func (rules *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if !r.holdsNothing() {
-		if err := r.confineThread(); err != nil {
+	if !rules.holdsNothing() {
+		if err := rules.confineThread(); err != nil {
 			return err
 		}
 	}
-	if r.notices == nil {
+	if rules.notices == nil {
 		return nil
 	}
-	err := r.startListener()
+	err := rules.startListener()
 	if errors.Is(err, unix.EBUSY) {
 		err = fmt.Errorf("another program decides on the system calls of this one, and the hub cannot as well (%w)", err)
 	}
-	if err != nil && r.recorder != nil {
-		return r.recorder.refuseRecording(err)
+	if err != nil && rules.recorder != nil {
+		return rules.recorder.refuseRecording(err)
 	}
 	return err
 }
 
 // confineThread has the kernel hold the calling thread to the profile.
-func (r *Ruleset) confineThread() error {
+func (rules *Ruleset) confineThread() error {
 	// The one who started the hub may have left descriptors open that a child would inherit.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close_range: %w", err)
 	}
-	if r.fd >= 0 {
-		if err := landlock.LandlockRestrictSelf(r.fd, 0); err != nil {
+	if rules.fd >= 0 {
+		if err := landlock.LandlockRestrictSelf(rules.fd, 0); err != nil {
 			return fmt.Errorf("landlock_restrict_self: %w", err)
 		}
 	}
-	if r.drops {
+	if rules.drops {
 		if err := dropCapabilities(); err != nil {
 			return err
 		}
 	}
-	if r.filter == nil {
+	if rules.filter == nil {
 		return nil
 	}
-	return installFilter(r.filter)
+	return installFilter(rules.filter)
 }
 
 // NoClone3 returns the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no
 // filters.
-func (r *Ruleset) NoClone3() []unix.SockFilter { return r.noClone3 }
+func (rules *Ruleset) NoClone3() []unix.SockFilter { return rules.noClone3 }
 
 // End has what the kernel asks about those who have entered refused from now on; of a nil Ruleset
 // nothing. It returns when nothing is under way. It is called when they have ended.
-func (r *Ruleset) End() {
-	if r != nil && r.listener != nil {
-		r.listener.endListener()
-		r.listener = nil
+func (rules *Ruleset) End() {
+	if rules != nil && rules.listener != nil {
+		rules.listener.endListener()
+		rules.listener = nil
 	}
 }
 
 // Close gives up what Prepare opened; of a nil Ruleset nothing. Threads that have entered stay confined.
-func (r *Ruleset) Close() {
-	if r == nil {
+func (rules *Ruleset) Close() {
+	if rules == nil {
 		return
 	}
-	closeFolders(r.folders)
-	r.folders = nil
-	if r.fd >= 0 {
-		_ = unix.Close(r.fd)
-		r.fd = -1
+	closeFolders(rules.folders)
+	rules.folders = nil
+	if rules.fd >= 0 {
+		_ = unix.Close(rules.fd)
+		rules.fd = -1
 	}
 }
 

@@ -74,32 +74,32 @@ type listener struct {
 
 // askFor chooses the system calls that the kernel asks about for the Ruleset: none, if no one
 // is to answer.
-func (r *Ruleset) askFor() (err error) {
+func (rules *Ruleset) askFor() (err error) {
 	var calls []uint32
-	if r.holdsAttributes() {
+	if rules.holdsAttributes() {
 		calls = slices.AppendSeq(calls, maps.Keys(attributeCalls))
 	}
 	for _, all := range []map[uint32]watched{watchedCalls, oldCalls} {
 		for number, w := range all {
-			if r.recorder != nil || w.serve != nil && r.folders != nil {
+			if rules.recorder != nil || w.serve != nil && rules.folders != nil {
 				calls = append(calls, number)
 			}
 		}
 	}
-	r.notices = nil
+	rules.notices = nil
 	if len(calls) > 0 {
-		r.notices, err = noticeFilter(calls)
+		rules.notices, err = noticeFilter(calls)
 	}
 	return err
 }
 
 // holdsAttributes reports whether attributes are held of those who enter.
-func (r *Ruleset) holdsAttributes() bool {
-	return r.profile.Attributes && !r.holdsNothing()
+func (rules *Ruleset) holdsAttributes() bool {
+	return rules.profile.Attributes && !rules.holdsNothing()
 }
 
 // holdsNothing reports whether nothing is held of those who enter.
-func (r *Ruleset) holdsNothing() bool { return r.recorder != nil && r.recorder.Free }
+func (rules *Ruleset) holdsNothing() bool { return rules.recorder != nil && rules.recorder.Free }
 
 // noticeFilter has the kernel ask about some system calls. What another filter refuses is not
 // asked about. Calls of 32-bit programs are not seen. io_uring is refused, because it opens
@@ -120,16 +120,16 @@ func noticeFilter(calls []uint32) ([]unix.SockFilter, error) {
 }
 
 // startListener has the kernel ask about the calling thread, and has a listener answer.
-func (r *Ruleset) startListener() error {
+func (rules *Ruleset) startListener() error {
 	flags := uintptr(0)
-	if r.holdsAttributes() || r.folders != nil { // else a signal would have a call made twice
+	if rules.holdsAttributes() || rules.folders != nil { // else a signal would have a call made twice
 		flags = unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
-	fd, err := installListener(r.notices, flags)
+	fd, err := installListener(rules.notices, flags)
 	if err != nil {
 		return err
 	}
-	l := &listener{fd: fd, recorder: r.recorder, profile: r.profile, stopped: make(chan struct{})}
+	l := &listener{fd: fd, recorder: rules.recorder, profile: rules.profile, stopped: make(chan struct{})}
 	users, err := os.Readlink("/proc/thread-self/ns/user")
 	if err != nil {
 		_ = unix.Close(fd)
@@ -139,12 +139,12 @@ func (r *Ruleset) startListener() error {
 		_ = unix.Close(fd)
 		return fmt.Errorf("eventfd: %w", err)
 	}
-	r.listener = l
-	if r.folders != nil {
-		l.broker, r.folders = &broker{r.folders, users}, nil
+	rules.listener = l
+	if rules.folders != nil {
+		l.broker, rules.folders = &broker{rules.folders, users}, nil
 	}
-	if r.holdsAttributes() {
-		l.decider = newDecider(r.profile, l.broker, users)
+	if rules.holdsAttributes() {
+		l.decider = newDecider(rules.profile, l.broker, users)
 	}
 	// Answers come sooner if the kernel hands the processor over; older kernels cannot.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
@@ -152,7 +152,7 @@ func (r *Ruleset) startListener() error {
 	go OnThread(func() {
 		defer close(l.stopped)
 		err := error(nil)
-		if !r.holdsNothing() { // who has capabilities is looked into by those who have them
+		if !rules.holdsNothing() { // who has capabilities is looked into by those who have them
 			err = dropCapabilities()
 		}
 		if l.broker != nil && err == nil {
@@ -243,11 +243,11 @@ func (l *listener) answerNotice(n *notice) (a notifyResponse, due bool) {
 }
 
 // failWith has the call fail with an error; nil: it does not fail.
-func (a *notifyResponse) failWith(err error) {
+func (response *notifyResponse) failWith(err error) {
 	if errno, is := errors.AsType[unix.Errno](err); is {
-		a.Error = -int32(errno)
+		response.Error = -int32(errno)
 	} else if err != nil {
-		a.Error = -int32(unix.EPERM)
+		response.Error = -int32(unix.EPERM)
 	}
 }
 

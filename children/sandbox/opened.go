@@ -22,11 +22,11 @@ type openedPath struct {
 }
 
 // Hold keeps open what starts open by this cache, until release is called. A nil LstatCache keeps nothing.
-func (l *LstatCache) Hold() (release func()) {
-	if l == nil {
+func (cache *LstatCache) Hold() (release func()) {
+	if cache == nil {
 		return func() {}
 	}
-	return l.opened.hold()
+	return cache.opened.hold()
 }
 
 func (o *openedPaths) hold() (release func()) {

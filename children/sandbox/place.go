@@ -44,7 +44,7 @@ func PlaceAt(path string) Place {
 }
 
 // Replaced reports whether something else has the name now.
-func (p *Place) Replaced() bool { return lookAt(p.name) != p.inode }
+func (place *Place) Replaced() bool { return lookAt(place.name) != place.inode }
 
 // Watch remembers what is at the paths that have a rule, and what the folders of the files are. The rule of a path that has
 // nothing yet is left out, because it would open nothing; Replaced tells when something has come.

@@ -158,18 +158,20 @@ type Network struct {
 }
 
 // Equal reports whether two Networks are the same.
-func (n Network) Equal(o Network) bool { return n.On == o.On && slices.Equal(n.Ports, o.Ports) }
+func (network Network) Equal(o Network) bool {
+	return network.On == o.On && slices.Equal(network.Ports, o.Ports)
+}
 
 // String returns the value in words.
-func (n Network) String() string {
+func (network Network) String() string {
 	switch {
-	case n.On:
+	case network.On:
 		return "on"
-	case len(n.Ports) == 0:
+	case len(network.Ports) == 0:
 		return "off"
 	}
-	words := make([]string, len(n.Ports))
-	for i, p := range n.Ports {
+	words := make([]string, len(network.Ports))
+	for i, p := range network.Ports {
 		words[i] = strconv.Itoa(int(p))
 	}
 	return "TCP ports " + strings.Join(words, ", ")

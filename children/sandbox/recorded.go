@@ -10,7 +10,9 @@ type Recorded struct {
 }
 
 // Equal reports whether two Recorded are the same.
-func (r Recorded) Equal(o Recorded) bool { return r.Of == o.Of && slices.Equal(r.Paths, o.Paths) }
+func (recorded Recorded) Equal(o Recorded) bool {
+	return recorded.Of == o.Of && slices.Equal(recorded.Paths, o.Paths)
+}
 
 // A RecordedPath is one path of a Recorded.
 type RecordedPath struct {

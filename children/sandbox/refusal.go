@@ -18,14 +18,14 @@ type Refusal struct {
 }
 
 // Text returns what is closed, in words.
-func (f Refusal) Text() string {
+func (refusal Refusal) Text() string {
 	switch {
-	case f.Variable != "":
-		return "the socket of " + f.Variable
-	case f.Sockets:
+	case refusal.Variable != "":
+		return "the socket of " + refusal.Variable
+	case refusal.Sockets:
 		return "unix sockets"
 	}
-	return f.Path
+	return refusal.Path
 }
 
 // A Namer says who has named a path.

@@ -29,11 +29,11 @@ var tops = []string{
 
 // WhyInside returns why a path is reserved that lies in something, or is it; "" if it is not. The
 // path is absolute, clean and without links.
-func (r Reserved) WhyInside(path string) string {
+func (reserved Reserved) WhyInside(path string) string {
 	switch {
-	case slices.ContainsFunc(r.Withheld, func(w string) bool { return Contains(w, path) }):
+	case slices.ContainsFunc(reserved.Withheld, func(w string) bool { return Contains(w, path) }):
 		return "the policy withholds it, or it is the hub's own"
-	case slices.ContainsFunc(r.Others, func(o string) bool { return Contains(o, path) }):
+	case slices.ContainsFunc(reserved.Others, func(o string) bool { return Contains(o, path) }):
 		return "another server keeps there what is its own"
 	case slices.ContainsFunc(systems, func(s string) bool { return Contains(s, path) }):
 		return "it belongs to the system"
@@ -43,11 +43,11 @@ func (r Reserved) WhyInside(path string) string {
 
 // Why returns why a path is reserved: by what it lies in, by what it holds, or by what it
 // is; "" if it is not.
-func (r Reserved) Why(path string) string {
-	if why := r.WhyInside(path); why != "" {
+func (reserved Reserved) Why(path string) string {
+	if why := reserved.WhyInside(path); why != "" {
 		return why
 	}
-	for _, home := range r.homeFolders() {
+	for _, home := range reserved.homeFolders() {
 		if Contains(path, home) {
 			return "it is or holds the home folder"
 		}
@@ -63,17 +63,17 @@ func (r Reserved) Why(path string) string {
 	case slices.ContainsFunc(systems, func(s string) bool { return Contains(path, s) }):
 		return "it holds folders of the system"
 	}
-	for _, w := range r.Withheld {
+	for _, w := range reserved.Withheld {
 		if Contains(path, w) {
 			return w + " in it is withheld by the policy, or is the hub's own"
 		}
 	}
-	for _, o := range r.Others {
+	for _, o := range reserved.Others {
 		if Contains(path, o) {
 			return o + " in it is another server's own"
 		}
 	}
-	for _, home := range r.homeFolders() {
+	for _, home := range reserved.homeFolders() {
 		if secret := SecretIn(path, home); secret != "" {
 			return "it holds " + secret
 		}
@@ -85,12 +85,12 @@ func (r Reserved) Why(path string) string {
 }
 
 // homeFolders returns the home folder and where its links lead.
-func (r Reserved) homeFolders() []string {
-	if r.Home == "" {
+func (reserved Reserved) homeFolders() []string {
+	if reserved.Home == "" {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(r.Home); err == nil && real != r.Home {
-		return []string{r.Home, real}
+	if real, err := filepath.EvalSymlinks(reserved.Home); err == nil && real != reserved.Home {
+		return []string{reserved.Home, real}
 	}
-	return []string{r.Home}
+	return []string{reserved.Home}
 }

@@ -85,8 +85,8 @@ const (
 	ShareAll
 )
 
-func (s Share) String() string {
-	switch s {
+func (share Share) String() string {
+	switch share {
 	case ShareRoots:
 		return "roots"
 	case ShareAll:

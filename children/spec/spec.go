@@ -124,12 +124,35 @@ func (s *Spec) known() *wellknown.Server {
 // part of that: it says when, and not what.
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
-	return a.Name == b.Name && a.Variant == b.Variant && a.Command == b.Command && a.Cwd == b.Cwd &&
-		a.URL == b.URL && a.Auth.equalTo(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && a.TLS.Equal(b.TLS) && a.HeadersFrom.equalTo(b.HeadersFrom) && maps.Equal(a.Headers, b.Headers) &&
-		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
-		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) && a.Limits == b.Limits &&
-		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
-		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
+	return a.Name == b.Name &&
+		a.Variant == b.Variant &&
+		a.Command == b.Command &&
+		a.Cwd == b.Cwd &&
+		a.URL == b.URL &&
+		a.Auth.equalTo(b.Auth) &&
+		a.Era == b.Era &&
+		a.Protocol == b.Protocol &&
+		a.Transport == b.Transport &&
+		a.TLS.Equal(b.TLS) &&
+		a.HeadersFrom.equalTo(b.HeadersFrom) &&
+		maps.Equal(a.Headers, b.Headers) &&
+		slices.Equal(a.Args, b.Args) &&
+		maps.Equal(a.Env, b.Env) &&
+		a.EnvFile == b.EnvFile &&
+		slices.Equal(a.Inherit, b.Inherit) &&
+		a.Roots == b.Roots &&
+		a.Directories == b.Directories &&
+		a.Share == b.Share &&
+		a.Local == b.Local &&
+		a.Sandbox.Equal(b.Sandbox) &&
+		a.Limits == b.Limits &&
+		a.StartTimeout == b.StartTimeout &&
+		a.CallTimeout == b.CallTimeout &&
+		a.IdleTimeout == b.IdleTimeout &&
+		a.StopTimeout == b.StopTimeout &&
+		a.FrameLimit == b.FrameLimit &&
+		a.IDLimit == b.IDLimit &&
+		a.Probe == b.Probe
 }
 
 // A HeaderProgram prints headers; the zero HeaderProgram is none.

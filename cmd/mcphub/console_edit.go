@@ -310,7 +310,7 @@ func (c *consoleSource) listOpened(p *planned) []string {
 	was := setup.Source{Version: buildVersion(), Config: p.path, Bytes: []byte(cmp.Or(string(p.before), "{}"))}
 	if now, err := was.Read(io.Discard, zerolog.Nop()); err == nil && found.Whole {
 		if h, err := hub.New(now.Hub); err == nil {
-			if all, err := h.Plan(found.Hub); err == nil {
+			if all, err := h.PlanReload(found.Hub); err == nil {
 				showPlan(&said, admin.Plan{Servers: slices.DeleteFunc(all, func(s hub.PlannedServer) bool { return !named(s.Server) })})
 			}
 		}

@@ -151,7 +151,7 @@ func (p *planWork) buildHub(ctx context.Context) error {
 			return err
 		}
 		plan := hubPlan{}
-		if plan.Servers, err = h.Plan(found.Hub); err != nil {
+		if plan.Servers, err = h.PlanReload(found.Hub); err != nil {
 			return err
 		}
 		p.out.Plans = append(p.out.Plans, plan)

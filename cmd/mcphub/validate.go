@@ -167,8 +167,8 @@ func describeAudit(a hub.Audit, dir string) string {
 }
 
 // showPolicy prints the rules in the order in which they are asked.
-func showPolicy(w io.Writer, c *validate.Checker) {
-	info, ok := c.Policy()
+func showPolicy(w io.Writer, checker *validate.Checker) {
+	info, ok := checker.Policy()
 	if !ok {
 		return
 	}

@@ -118,9 +118,9 @@ func startOnce(ctx context.Context, cfg *hub.Config, roots []guard.Root) (became
 	for i := range cfg.Children {
 		its := within
 		if cfg.Children[i].Spec.Share != spec.ShareAll { // a server that all users share is listed once for all
-			its = within.For(principal.User().RightsKey())
+			its = within.ForPrincipal(principal.User().RightsKey())
 		}
-		its.Ensure(key(cfg.Children[i].Spec.Name), roots)
+		its.EnsureInstance(key(cfg.Children[i].Spec.Name), roots)
 	}
 	over := running.Watch(func() (steps []progress.Step) {
 		for _, st := range sup.Status() {

@@ -109,7 +109,7 @@ func runChild(t *testing.T, launcher children.Launcher, child spec.Spec, client 
 	done := make(chan error, 1)
 	go func() { done <- sup.Run(ctx) }()
 	key := spec.Key{Child: child.Name, Instance: "s", Era: client}
-	sup.WithBoundary(sandbox.Boundary{}).Ensure(key, roots)
+	sup.WithBoundary(sandbox.Boundary{}).EnsureInstance(key, roots)
 	soon, stop := context.WithTimeout(t.Context(), bounds.Patience)
 	defer stop()
 	l, err := sup.Acquire(soon, key)

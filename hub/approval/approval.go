@@ -27,29 +27,29 @@ var (
 )
 
 // Spend uses the approval up for the request of this digest, which is sent next.
-func (a *Approval) Spend(request Digest, now time.Time) error {
-	if subtle.ConstantTimeCompare(a.request[:], request[:]) != 1 {
+func (approval *Approval) Spend(request Digest, now time.Time) error {
+	if subtle.ConstantTimeCompare(approval.request[:], request[:]) != 1 {
 		return errOtherCall
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	approval.mu.Lock()
+	defer approval.mu.Unlock()
 	switch {
-	case a.spent:
+	case approval.spent:
 		return errSpent
-	case now.After(a.expires):
+	case now.After(approval.expires):
 		return errExpired
 	}
-	a.spent = true
+	approval.spent = true
 	return nil
 }
 
 // Rule returns the rule that is lifted for the request; "" for none, as of nil.
-func (a *Approval) Rule() string {
-	if a == nil {
+func (approval *Approval) Rule() string {
+	if approval == nil {
 		return ""
 	}
-	return a.rule
+	return approval.rule
 }
 
 // By returns who was asked: see [Asker].
-func (a *Approval) By() string { return a.by }
+func (approval *Approval) By() string { return approval.by }

@@ -52,18 +52,18 @@ func Unanswered() Answer { return Answer{why: whyUnanswered, late: true} }
 func NotAsked(why string) Answer { return Answer{why: why, notAsked: true} }
 
 // choiceWord returns the answer in a word of the form.
-func (a *Answer) choiceWord() string {
-	if a.offer == nil {
+func (answer *Answer) choiceWord() string {
+	if answer.offer == nil {
 		return choiceDeny
 	}
-	return a.offer.choice
+	return answer.offer.choice
 }
 
 // grantsOpened returns what the answer opens.
-func (a *Answer) grantsOpened() (list []policy.Grant) {
-	if a.offer != nil {
-		for i := range a.offer.grants {
-			list = append(list, a.offer.grants[i].Grant)
+func (answer *Answer) grantsOpened() (list []policy.Grant) {
+	if answer.offer != nil {
+		for i := range answer.offer.grants {
+			list = append(list, answer.offer.grants[i].Grant)
 		}
 	}
 	return list

@@ -87,7 +87,9 @@ func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
 }
 
 // isNo reports whether a person has not allowed it.
-func (a *Answer) isNo() bool { return a.offer == nil && !a.notAsked && !a.late && !a.closed }
+func (answer *Answer) isNo() bool {
+	return answer.offer == nil && !answer.notAsked && !answer.late && !answer.closed
+}
 
 // remainingAskers are those who can still answer when one has said yes. A no of theirs counts until
 // close. nil: no one can.
@@ -103,39 +105,39 @@ type remainingAskers struct {
 }
 
 // keepQuestion has the question stand until close, which calls end; false if no one else was asked.
-func (o *remainingAskers) keepQuestion(end func()) bool {
-	if o == nil {
+func (remaining *remainingAskers) keepQuestion(end func()) bool {
+	if remaining == nil {
 		return false
 	}
-	o.end = end
+	remaining.end = end
 	return true
 }
 
-func (o *remainingAskers) nextAnswer() Answer {
-	given := <-o.answers
-	o.left--
+func (remaining *remainingAskers) nextAnswer() Answer {
+	given := <-remaining.answers
+	remaining.left--
 	return given
 }
 
 // closeQuestion takes the question back from who has not answered it, and returns when all of them
 // have it no more. no is the answer of who has said no before that; nil: no one has.
-func (o *remainingAskers) closeQuestion() (no *Answer) {
-	if o == nil {
+func (remaining *remainingAskers) closeQuestion() (no *Answer) {
+	if remaining == nil {
 		return nil
 	}
-	o.takeBack(errElsewhere)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.end != nil {
-		o.end()
+	remaining.takeBack(errElsewhere)
+	remaining.mu.Lock()
+	defer remaining.mu.Unlock()
+	if remaining.end != nil {
+		remaining.end()
 	}
-	for o.left > 0 {
-		given := o.nextAnswer()
-		if given.isNo() && o.no == nil {
-			o.no = &given
+	for remaining.left > 0 {
+		given := remaining.nextAnswer()
+		if given.isNo() && remaining.no == nil {
+			remaining.no = &given
 		}
 		given.others.closeQuestion() // of a yes that came second
 	}
-	o.no = cmp.Or(o.no, o.same.closeQuestion())
-	return o.no
+	remaining.no = cmp.Or(remaining.no, remaining.same.closeQuestion())
+	return remaining.no
 }

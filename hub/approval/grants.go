@@ -134,7 +134,7 @@ func (q *Queue) Prune(now Rules) {
 		case g.checker == now.Checker:
 			left = append(left, g)
 			continue
-		case now.Checker.Upholds(g.child, g.name, g.offer.Grant): // looks at the disk, after a reload only
+		case now.Checker.UpholdsGrant(g.child, g.name, g.offer.Grant): // looks at the disk, after a reload only
 			again := *g
 			again.checker = now.Checker
 			left = append(left, &again)

@@ -71,12 +71,14 @@ type offeredGrant struct {
 }
 
 // isServed reports whether the child is told about it as a root.
-func (g *offeredGrant) isServed() bool { return !g.File }
+func (offered *offeredGrant) isServed() bool { return !offered.File }
 
 // affectsChild reports whether it makes a difference to what the child is given: as a root,
 // or as something that the kernel opens. A file that is not there yet cannot be opened
 // so.
-func (g *offeredGrant) affectsChild() bool { return g.isServed() || g.held && g.info != nil }
+func (offered *offeredGrant) affectsChild() bool {
+	return offered.isServed() || offered.held && offered.info != nil
+}
 
 // grantPlanner makes proposals of verdicts. It looks at the disk and changes nothing.
 type grantPlanner struct {
@@ -101,7 +103,7 @@ func uselessFile(spec *spec.Spec, role access.Role) string {
 
 // proposeGrants returns what would have to be allowed for the call to pass. why is
 // the reason that it can be allowed by no one, "" if it can be.
-func (p grantPlanner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal, why string) {
+func (planner grantPlanner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal, why string) {
 	out = &proposal{plain: true}
 	if v.Deciding == nil || v.Fired != nil && v.Fired.Paths == nil {
 		if v.Fired == nil {
@@ -123,7 +125,7 @@ func (p grantPlanner) proposeGrants(v *validate.Verdict, args []byte) (out *prop
 		if f.Rule != "" && !slices.Contains(out.rules, f.Rule) {
 			out.rules = append(out.rules, f.Rule)
 		}
-		asked, why := p.askedPlaces(f)
+		asked, why := planner.askedPlaces(f)
 		if why != "" {
 			return nil, why
 		}
@@ -152,7 +154,7 @@ func (p grantPlanner) proposeGrants(v *validate.Verdict, args []byte) (out *prop
 	if !slices.ContainsFunc(places, func(a askedPlace) bool { return !a.isIdle() }) {
 		return nil, fmt.Sprintf("there is nothing at %s", quoteLegible(clipText(places[0].leads, 200)))
 	}
-	out.offers, why = p.makeOffers(places)
+	out.offers, why = planner.makeOffers(places)
 	return out, why
 }
 
@@ -169,17 +171,17 @@ func (out *proposal) mentionPath(f *validate.FindingVerdict) {
 
 // askedPlaces returns where one path of the call may lead, of which each has
 // to be opened. why reports that one of them can be opened by no one.
-func (p grantPlanner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why string) {
+func (planner grantPlanner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why string) {
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		if !r.Asks {
 			continue
 		}
-		place, err := guard.Resolve(p.fs, r.Path) // what the verdict says may be its text
+		place, err := guard.Resolve(planner.fs, r.Path) // what the verdict says may be its text
 		if err != nil {
 			return nil, fmt.Sprintf("where the path %s leads cannot be told", quoteLegible(clipText(f.Value, 200)))
 		}
-		info, err := p.fs.Lstat(place.Path)
+		info, err := planner.fs.Lstat(place.Path)
 		switch {
 		case err != nil:
 			info = nil
@@ -188,7 +190,7 @@ func (p grantPlanner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace
 		}
 		a := askedPlace{askedPath{sent: f.Value, leads: place.Path, role: f.Role}, info}
 		if info == nil && !a.isIdle() {
-			if _, ok := p.findDirectory(filepath.Dir(a.leads)); !ok {
+			if _, ok := planner.findDirectory(filepath.Dir(a.leads)); !ok {
 				return nil, fmt.Sprintf("the directory of %s does not exist", quoteLegible(clipText(a.leads, 200)))
 			}
 		}
@@ -200,22 +202,22 @@ func (p grantPlanner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace
 // isIdle reports a place at which there is nothing, and nothing is to be made: a
 // text that holds blanks or commas may stand for such a path beside the one that
 // is meant.
-func (a *askedPlace) isIdle() bool { return a.info == nil && a.role != access.Write }
+func (asked *askedPlace) isIdle() bool { return asked.info == nil && asked.role != access.Write }
 
 // findDirectory looks at what is to be a directory.
-func (p grantPlanner) findDirectory(path string) (info fs.FileInfo, ok bool) {
-	info, err := p.fs.Lstat(path)
+func (planner grantPlanner) findDirectory(path string) (info fs.FileInfo, ok bool) {
+	info, err := planner.fs.Lstat(path)
 	return info, err == nil && info.IsDir()
 }
 
 // makeOffers returns the answers that open all places; why reports that there is none.
-func (p grantPlanner) makeOffers(places []askedPlace) (list []answerOffer, why string) {
+func (planner grantPlanner) makeOffers(places []askedPlace) (list []answerOffer, why string) {
 	var reasons []string
 	for _, choice := range []struct {
 		name  string
 		grant func(askedPlace) (offeredGrant, string)
-	}{{choiceFile, p.grantFile}, {choiceDirectory, p.directoryGrant}} {
-		o, why := p.makeOffer(choice.name, places, choice.grant)
+	}{{choiceFile, planner.grantFile}, {choiceDirectory, planner.directoryGrant}} {
+		o, why := planner.makeOffer(choice.name, places, choice.grant)
 		if why != "" {
 			reasons = append(reasons, why)
 			continue
@@ -230,15 +232,15 @@ func (p grantPlanner) makeOffers(places []askedPlace) (list []answerOffer, why s
 
 // makeOffer makes one answer of the grant that each place takes; why says for which
 // of them there is none. Of two grants for one path one is made.
-func (p grantPlanner) makeOffer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out answerOffer, why string) {
+func (planner grantPlanner) makeOffer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out answerOffer, why string) {
 	out.choice = choice
 	for _, a := range places {
 		g, why := grant(a)
 		if why != "" {
 			return out, why
 		}
-		if p.ceiling != nil {
-			if _, err := p.ceiling.Check(g.Path); err != nil {
+		if planner.ceiling != nil {
+			if _, err := planner.ceiling.Check(g.Path); err != nil {
 				return out, fmt.Sprintf("%s lies outside the directories of the client's token", quoteLegible(clipText(g.Path, 200)))
 			}
 		}
@@ -253,19 +255,19 @@ func (p grantPlanner) makeOffer(choice string, places []askedPlace, grant func(a
 }
 
 // grantFile returns the grant of a place alone.
-func (p grantPlanner) grantFile(a askedPlace) (g offeredGrant, why string) {
+func (planner grantPlanner) grantFile(a askedPlace) (g offeredGrant, why string) {
 	if a.info != nil && a.info.IsDir() {
 		return g, quoteLegible(clipText(a.leads, 200)) + " is a directory"
 	}
-	if why := p.useless(a.role); why != "" {
+	if why := planner.useless(a.role); why != "" {
 		return g, why
 	}
-	return offeredGrant{policy.Grant{Path: a.leads, File: true}, a.info, p.held}, ""
+	return offeredGrant{policy.Grant{Path: a.leads, File: true}, a.info, planner.held}, ""
 }
 
 // directoryGrant returns the grant of the directory that a place lies in; of a
 // directory, that of itself. If nothing is there its directory is not needed.
-func (p grantPlanner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
+func (planner grantPlanner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
 	if a.isIdle() {
 		return offeredGrant{Grant: policy.Grant{Path: a.leads, File: true}}, ""
 	}
@@ -273,14 +275,14 @@ func (p grantPlanner) directoryGrant(a askedPlace) (g offeredGrant, why string) 
 	if a.info == nil || !a.info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	if p.wide(dir) {
+	if planner.wide(dir) {
 		return g, fmt.Sprintf("the directory %s is too wide: it is or holds the home folder, a root or what the hub protects", quoteLegible(clipText(dir, 200)))
 	}
-	info, ok := p.findDirectory(dir)
+	info, ok := planner.findDirectory(dir)
 	if !ok {
 		return g, fmt.Sprintf("the directory %s does not exist", quoteLegible(clipText(dir, 200)))
 	}
-	return offeredGrant{policy.Grant{Path: dir}, info, p.held}, ""
+	return offeredGrant{policy.Grant{Path: dir}, info, planner.held}, ""
 }
 
 // alwaysRules returns the rules, as lines of hub.json, that would allow the call
@@ -315,31 +317,31 @@ func (out *proposal) alwaysRules(child, tool string) (lines []string) {
 
 // isStillValid reports whether what a grant names can be opened by it: no link is on the way
 // to it, and it is still a directory, or a file.
-func (g *offeredGrant) isStillValid(fsys guard.FS) bool {
-	place, err := guard.Resolve(fsys, g.Path)
-	if err != nil || place.Path != g.Path {
+func (offered *offeredGrant) isStillValid(fsys guard.FS) bool {
+	place, err := guard.Resolve(fsys, offered.Path)
+	if err != nil || place.Path != offered.Path {
 		return false
 	}
-	info, err := fsys.Lstat(g.Path)
-	return err == nil && info.IsDir() == !g.File
+	info, err := fsys.Lstat(offered.Path)
+	return err == nil && info.IsDir() == !offered.File
 }
 
 // isUnchanged reports whether what a grant names is still what it was when it was
 // offered: the same file, and no link on the way to it.
-func (g *offeredGrant) isUnchanged(fsys guard.FS) bool {
-	place, err := guard.Resolve(fsys, g.Path)
-	if err != nil || place.Path != g.Path {
+func (offered *offeredGrant) isUnchanged(fsys guard.FS) bool {
+	place, err := guard.Resolve(fsys, offered.Path)
+	if err != nil || place.Path != offered.Path {
 		return false
 	}
-	info, err := fsys.Lstat(g.Path)
-	if g.info == nil {
+	info, err := fsys.Lstat(offered.Path)
+	if offered.info == nil {
 		return err != nil || info.Mode().IsRegular()
 	}
 	if err != nil {
 		return false
 	}
 	if s, ok := fsys.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
-		return s.SameFile(g.info, info)
+		return s.SameFile(offered.info, info)
 	}
-	return info.Mode().Type() == g.info.Mode().Type()
+	return info.Mode().Type() == offered.info.Mode().Type()
 }

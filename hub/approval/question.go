@@ -24,14 +24,14 @@ type Question struct {
 }
 
 // claimBy reports whether by is the one whose yes counts: the first.
-func (q *Question) claimBy(by string) bool {
-	return q.allowed.CompareAndSwap(nil, &by) || *q.allowed.Load() == by
+func (question *Question) claimBy(by string) bool {
+	return question.allowed.CompareAndSwap(nil, &by) || *question.allowed.Load() == by
 }
 
 // digestAsked names what was asked and which answers are offered, for who shows it.
-func (q *Question) digestAsked() string {
-	parts := [][]byte{q.key[:]}
-	for _, o := range q.proposal.offers {
+func (question *Question) digestAsked() string {
+	parts := [][]byte{question.key[:]}
+	for _, o := range question.proposal.offers {
 		parts = append(parts, []byte(o.choice))
 	}
 	d := DigestOf(parts...)
@@ -50,7 +50,7 @@ func (q *Queue) makeQuestion(request *EscalatedRequest, judgement *Judgement) (q
 	open := judgement.RootsView.Snapshot.Paths()
 	plans := grantPlanner{
 		fs: q.fs, ceiling: judgement.RootsView.Ceiling,
-		wide:    func(dir string) bool { return judgement.Checker.TooWide(dir, open) },
+		wide:    func(dir string) bool { return judgement.Checker.IsTooWide(dir, open) },
 		useless: func(role access.Role) string { return uselessFile(judgement.Child, role) },
 		held:    judgement.Child.Sandbox.Confines(),
 	}
@@ -71,11 +71,11 @@ const (
 // Form returns the question as the params of elicitation/create
 // (2025-06-18, 2025-11-25 and 2026-07-28 alike: a string with an enum,
 // no default).
-func (q *Question) Form() []byte {
-	b := jsonrpc.AppendString([]byte(`{"message":`), q.text)
+func (question *Question) Form() []byte {
+	b := jsonrpc.AppendString([]byte(`{"message":`), question.text)
 	b = append(b, `,"requestedSchema":{"type":"object","properties":{"`+choiceMember+
 		`":{"type":"string","title":"Decision","description":"Deny the call, or allow what is described above","enum":["`+choiceDeny+`"`...)
-	for _, o := range q.proposal.offers {
+	for _, o := range question.proposal.offers {
 		b = jsonrpc.AppendString(append(b, ','), o.choice)
 	}
 	return append(b, `]}},"required":["`+choiceMember+`"]}}`...)
@@ -83,8 +83,8 @@ func (q *Question) Form() []byte {
 
 // Read reads the result of a client that was asked by the form. Only an accepted
 // form that names an offer itself allows anything.
-func (q *Question) Read(result []byte) Answer {
-	chosen, why := readChoice(result, q.proposal.offers)
+func (question *Question) Read(result []byte) Answer {
+	chosen, why := readChoice(result, question.proposal.offers)
 	return Answer{offer: chosen, why: why, closed: chosen == nil && why == whyClosed}
 }
 

@@ -23,22 +23,22 @@ type Options struct {
 }
 
 // WithDefaults fills in what is not set.
-func (o Options) WithDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Minute
+func (options Options) WithDefaults() Options {
+	if options.Timeout <= 0 {
+		options.Timeout = 2 * time.Minute
 	}
-	if o.From == nil {
-		o.From = &Channels{Client: true}
+	if options.From == nil {
+		options.From = &Channels{Client: true}
 	}
-	return o
+	return options
 }
 
 // ClientOnly returns the same if no one but the client can be asked.
-func (o Options) ClientOnly() Options {
-	if o.From != nil {
-		o.From = &Channels{Client: o.From.Client}
+func (options Options) ClientOnly() Options {
+	if options.From != nil {
+		options.From = &Channels{Client: options.From.Client}
 	}
-	return o
+	return options
 }
 
 // Rules are the parts of the configuration in force that a [Queue] goes by.
@@ -52,12 +52,12 @@ type Rules struct {
 // A Queue is what a person is asked, and has allowed, in one session. Questions
 // are put one at a time.
 type Queue struct {
-	fs      guard.FS
-	log     zerolog.Logger
-	inForce func() Rules
-	pending *atomic.Int64 // questions that people have not answered, of this queue and others; nil: no one counts
-	perCall bool          // each request of the session stands alone, and so does what is allowed for it
-	turn    chan struct{} // holds the token of the one who asks
+	fs         guard.FS
+	log        zerolog.Logger
+	inForce    func() Rules
+	pending    *atomic.Int64 // questions that people have not answered, of this queue and others; nil: no one counts
+	perCall    bool          // each request of the session stands alone, and so does what is allowed for it
+	personLock chan struct{} // holds the token of the one who asks
 
 	mu       sync.Mutex // guards what follows
 	grants   []*grant
@@ -73,7 +73,7 @@ type Queue struct {
 // for what begins now.
 func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 	return &Queue{
-		fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1),
+		fs: fs, log: log, inForce: inForce, personLock: make(chan struct{}, 1),
 		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*queuedQuestion{}, refusals: map[string]*refusalStreak{},
 	}
 }
@@ -156,20 +156,20 @@ func (q *Queue) Ask(ctx context.Context, request *EscalatedRequest, judgement *J
 }
 
 // putQuestion asks for all who wait for an entry. out is nil if there was no need to
-// ask, because the grants have changed while the request waited for its turn; next is
+// ask, because the grants have changed while the request waited for the person; next is
 // how it is judged now.
 func (q *Queue) putQuestion(ctx context.Context, request *EscalatedRequest, question *Question, queued *queuedQuestion, owner RequestOwner) (out *questionOutcome, next *Judgement, err error) {
 	defer func() { q.finishQuestion(queued, out) }()
-	taken := q.perCall || q.tryTurn() // requests that stand alone may be of different people
+	locked := q.perCall || q.tryLockPerson() // requests that stand alone may be of different people
 	defer func() {
-		if taken && !q.perCall {
-			q.endTurn()
+		if locked && !q.perCall {
+			q.unlockPerson()
 		}
 	}()
-	for waited := !taken; waited; waited = !taken {
-		over := owner.Waiting(ctx, waitsFor)
-		taken, err = q.takeTurn(ctx)
-		over()
+	for waited := !locked; waited; waited = !locked {
+		endNotice := owner.Waiting(ctx, waitsFor)
+		locked, err = q.lockPerson(ctx)
+		endNotice()
 		if err != nil {
 			return nil, nil, err
 		}

@@ -106,7 +106,7 @@ func (c *call) Judge(_ context.Context, a *Approval) (*Judgement, error) {
 		c.moved()
 	}
 	c.approval = a
-	tool, err := c.s.checker.Tool(c.child, "", fmt.Appendf(nil, `{"name":%q,"inputSchema":{"type":"object"}}`, c.tool))
+	tool, err := c.s.checker.PrepareTool(c.child, "", fmt.Appendf(nil, `{"name":%q,"inputSchema":{"type":"object"}}`, c.tool))
 	if err != nil {
 		return nil, err
 	}

@@ -151,13 +151,13 @@ func (t *Terminal) enterQuestion(p Pending, question *Question) (answer <-chan A
 }
 
 // describeAsked fills in what is asked, so that it is safe to show.
-func (q *Question) describeAsked(p *Pending) {
-	p.Server, p.What, p.Text = printable.Escape(q.child.Name, 100), printable.Escape(q.name, 100), q.text
+func (question *Question) describeAsked(p *Pending) {
+	p.Server, p.What, p.Text = printable.Escape(question.child.Name, 100), printable.Escape(question.name, 100), question.text
 	p.Rules, p.Choices, p.Paths = []string{}, []string{}, []PendingPath{}
-	for _, r := range q.proposal.rules {
+	for _, r := range question.proposal.rules {
 		p.Rules = append(p.Rules, printable.Escape(r, 100))
 	}
-	for _, o := range q.proposal.offers {
+	for _, o := range question.proposal.offers {
 		p.Choices = append(p.Choices, o.choice)
 	}
 	add := func(list []askedPath, asks bool) {
@@ -169,8 +169,8 @@ func (q *Question) describeAsked(p *Pending) {
 			p.Paths = append(p.Paths, shown)
 		}
 	}
-	add(q.proposal.paths, true)
-	add(q.proposal.others, false)
+	add(question.proposal.paths, true)
+	add(question.proposal.others, false)
 }
 
 // findQuestion finds a question that waits. t.mu is held.
@@ -329,19 +329,19 @@ type atTerminal struct {
 	log   zerolog.Logger
 }
 
-func (a atTerminal) Who() string { return a.who }
+func (terminal atTerminal) Who() string { return terminal.who }
 
-func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
-	p := a.from
+func (terminal atTerminal) Ask(ctx context.Context, q *Question) Answer {
+	p := terminal.from
 	p.Since = time.Now()
 	p.Until, _ = ctx.Deadline()
-	answer, away, ok := a.t.enterQuestion(p, q)
+	answer, away, ok := terminal.t.enterQuestion(p, q)
 	if !ok {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
-	_, commands := answerPlaces(a.who)
-	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commands + " at a terminal")
-	if told := a.t.OnQuestion; told != nil && !a.quiet {
+	_, commands := answerPlaces(terminal.who)
+	terminal.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commands + " at a terminal")
+	if told := terminal.t.OnQuestion; told != nil && !terminal.quiet {
 		told(quoteLegible(clipText(q.child.Name, 60)), quoteLegible(clipText(q.name, 100)), p.Until)
 	}
 	given := Unanswered()

@@ -46,19 +46,19 @@ func questionText(child string, request *EscalatedRequest, p *proposal, perCall 
 }
 
 // writeOffer reports what choosing an offer opens.
-func (o *answerOffer) writeOffer(b *strings.Builder, until string) {
-	if len(o.grants) == 0 {
+func (offer *answerOffer) writeOffer(b *strings.Builder, until string) {
+	if len(offer.grants) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n\nIf you answer %q, this server may %s:", o.choice, until)
-	for i := range o.grants {
-		if g := &o.grants[i]; g.File {
+	fmt.Fprintf(b, "\n\nIf you answer %q, this server may %s:", offer.choice, until)
+	for i := range offer.grants {
+		if g := &offer.grants[i]; g.File {
 			fmt.Fprintf(b, "\n- %s the file %s, and nothing beside it", g.Roles, quoteLegible(g.Path))
 		} else {
 			fmt.Fprintf(b, "\n- %s everything in the directory %s, at any depth", g.Roles, quoteLegible(g.Path))
 		}
 	}
-	switch o.choice {
+	switch offer.choice {
 	case choiceFile:
 		b.WriteString("\nThe server is told of no root, so one that keeps to its roots may refuse all the same.")
 	case choiceDirectory:
@@ -89,10 +89,10 @@ func (p *proposal) writeAlways(b *strings.Builder, child, tool string) {
 	}
 }
 
-func (p askedPath) writeLine(b *strings.Builder) {
-	fmt.Fprintf(b, "\n- to %s: %s", p.role, quoteLegible(clipText(p.leads, 2*longestAsked)))
-	if p.sent != p.leads {
-		fmt.Fprintf(b, ", given as %s", quoteLegible(clipText(p.sent, 200)))
+func (asked askedPath) writeLine(b *strings.Builder) {
+	fmt.Fprintf(b, "\n- to %s: %s", asked.role, quoteLegible(clipText(asked.leads, 2*longestAsked)))
+	if asked.sent != asked.leads {
+		fmt.Fprintf(b, ", given as %s", quoteLegible(clipText(asked.sent, 200)))
 	}
 }
 

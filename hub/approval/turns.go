@@ -17,7 +17,7 @@ const (
 	longestPause   = 30 * time.Minute
 )
 
-// A queuedQuestion is a question that waits for its turn, or for its answer. Queue.mu
+// A queuedQuestion is a question that waits for the person, or for its answer. Queue.mu
 // guards what changes.
 type queuedQuestion struct {
 	key      Digest
@@ -105,24 +105,24 @@ func (q *Queue) finishQuestion(queued *queuedQuestion, out *questionOutcome) {
 	close(queued.done)
 }
 
-// tryTurn takes the turn if no other question of the session is with a person.
-func (q *Queue) tryTurn() bool {
+// tryLockPerson takes the lock if no other question of the session is with a person.
+func (q *Queue) tryLockPerson() bool {
 	select {
-	case q.turn <- struct{}{}:
+	case q.personLock <- struct{}{}:
 		return true
 	default:
 		return false
 	}
 }
 
-// takeTurn waits until no other question of the session is with a person; false
+// lockPerson waits until no other question of the session is with a person; false
 // where something was granted before that, so that it may be needless to ask.
-func (q *Queue) takeTurn(ctx context.Context) (taken bool, err error) {
+func (q *Queue) lockPerson(ctx context.Context) (locked bool, err error) {
 	q.mu.Lock()
 	granted := q.granted
 	q.mu.Unlock()
 	select {
-	case q.turn <- struct{}{}:
+	case q.personLock <- struct{}{}:
 		return true, nil
 	case <-granted:
 		return false, nil
@@ -131,7 +131,7 @@ func (q *Queue) takeTurn(ctx context.Context) (taken bool, err error) {
 	}
 }
 
-func (q *Queue) endTurn() { <-q.turn }
+func (q *Queue) unlockPerson() { <-q.personLock }
 
 // pauseReason returns why a person is not asked about a child at all; "" if they are.
 func (q *Queue) pauseReason(child string, now time.Time) string {

@@ -125,7 +125,7 @@ func (s *AssignedSession[S]) KeyFor(c *configuration.Child, roots []guard.Root) 
 	default:
 		k.Instance = s.ID
 	}
-	return s.table.Supervisor.ServedBy(k)
+	return s.table.Supervisor.ServingKey(k)
 }
 
 // RootsFor returns the roots that a child is served: the session's, and after
@@ -143,12 +143,12 @@ func (s *AssignedSession[S]) RootsFor(conf *configuration.Configuration, c *conf
 // that is not known. It starts nothing.
 func (s *AssignedSession[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
 	roots := s.RootsFor(conf, c, rootsView)
-	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).Recall(s.KeyFor(c, roots), roots)
+	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallOffer(s.KeyFor(c, roots), roots)
 }
 
 // Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
 func (s *AssignedSession[S]) Manner(c *configuration.Child) *offers.RawOffer {
-	return s.table.Supervisor.Manner(s.KeyFor(c, nil))
+	return s.table.Supervisor.RecallManner(s.KeyFor(c, nil))
 }
 
 // supervisorFor returns the Supervisor for a child within a boundary. A server that all users share is listed once for all.
@@ -157,13 +157,13 @@ func (s *AssignedSession[S]) supervisorFor(c *configuration.Child, boundary sand
 	if c.Spec.Share == spec.ShareAll {
 		return of
 	}
-	return of.For(s.Rights)
+	return of.ForPrincipal(s.Rights)
 }
 
 // RecallAs works like Recall for an entry that is not in force yet.
 func (s *AssignedSession[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
 	roots := s.RootsFor(conf, c, rootsView)
-	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallAs(c.Spec, s.KeyFor(c, roots), roots)
+	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallOfferAs(c.Spec, s.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

@@ -24,8 +24,8 @@ func (s *AssignedSession[S]) HasServed(rootsView rootsmgr.RootsView) bool {
 	return now.covers(rootsView) && s.isCurrent(now)
 }
 
-func (s DeliveredRoots) covers(rootsView rootsmgr.RootsView) bool {
-	return s.Given && s.Roots.Covers(rootsView)
+func (delivered DeliveredRoots) covers(rootsView rootsmgr.RootsView) bool {
+	return delivered.Given && delivered.Roots.Covers(rootsView)
 }
 
 func (s *AssignedSession[S]) isCurrent(now DeliveredRoots) bool {

@@ -96,7 +96,7 @@ func (s *AssignedSession[S]) acquireAssigned(ctx context.Context, conf *configur
 		at := s.assigned.Load()
 		p, ok := at.Lookup(name)
 		switch {
-		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || s.table.Supervisor.ServedBy(key) == key):
+		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || s.table.Supervisor.ServingKey(key) == key):
 			return lease, err
 		case p.Key == key: // the session is about to move from there
 			select {
@@ -121,7 +121,7 @@ func (s *AssignedSession[S]) Plan(conf *configuration.Configuration, child strin
 	case !assigned || at.Revision != c.Spec.Revision:
 		return "", nil, false
 	case rootsView != nil:
-		return s.table.Supervisor.PlanWith(at.Key, s.RootsFor(conf, c, *rootsView))
+		return s.table.Supervisor.PlanWorkplaceWith(at.Key, s.RootsFor(conf, c, *rootsView))
 	}
-	return s.table.Supervisor.Plan(at.Key)
+	return s.table.Supervisor.PlanWorkplace(at.Key)
 }

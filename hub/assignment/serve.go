@@ -96,7 +96,7 @@ func (s *AssignedSession[S]) prestartOwn() {
 			if b := s.recordWritable(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
 			}
-			s.attachTo(c, k, func() { s.table.Supervisor.Prestart(k) })
+			s.attachTo(c, k, func() { s.table.Supervisor.PrestartInstance(k) })
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (s *AssignedSession[S]) serveChildren(conf *configuration.Configuration, ro
 	for name, at := range s.assigned.Load().All() {
 		if conf.Child(name) == nil || conf.IsDenied(name) {
 			s.table.detachSession(s, at.Key)
-			s.table.Supervisor.Leave(at.Key)
+			s.table.Supervisor.LeaveInstance(at.Key)
 		}
 	}
 }
@@ -137,11 +137,11 @@ func (s *AssignedSession[S]) serveChild(c *configuration.Child, roots []guard.Ro
 	k := s.KeyFor(c, roots)
 	at, assigned := s.assigned.Load().Lookup(k.Child)
 	if assumed {
-		s.attachTo(c, k, func() { sup.Assume(k, roots) })
+		s.attachTo(c, k, func() { sup.AssumeRoots(k, roots) })
 		return
 	}
 	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
-		s.attachTo(c, k, func() { sup.Ensure(k, roots) })
+		s.attachTo(c, k, func() { sup.EnsureInstance(k, roots) })
 		return
 	}
 	sup.SetRoots(k, roots)
@@ -159,8 +159,8 @@ func (s *AssignedSession[S]) attachTo(c *configuration.Child, k spec.Key, start 
 	serial := s.table.Supervisor.JoinBy(k, &c.Spec)
 	start()
 	s.table.moveSession(s, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
-	s.table.Supervisor.LevelChanged(k) // others may have begun it
+	s.table.Supervisor.UpdateLevel(k) // others may have begun it
 	if assigned {
-		s.table.Supervisor.Leave(old.Key)
+		s.table.Supervisor.LeaveInstance(old.Key)
 	}
 }

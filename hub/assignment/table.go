@@ -84,9 +84,9 @@ func (t *Table[S]) Leave(s *AssignedSession[S]) {
 	}
 	t.mu.Unlock()
 	for _, p := range at {
-		t.Supervisor.Leave(p.Key)
+		t.Supervisor.LeaveInstance(p.Key)
 	}
-	t.Supervisor.Drop(s.ID) // those of its own that a reload detached it from
+	t.Supervisor.DropInstances(s.ID) // those of its own that a reload detached it from
 }
 
 // UpdateInstance hands a change of one instance to the sessions that it serves. It is

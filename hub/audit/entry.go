@@ -92,45 +92,45 @@ func WholeLine(b []byte) (Entry, error) {
 }
 
 // readHead reads what stands at the beginning of a line.
-func (e *Entry) readHead(b []byte) (err error) {
+func (entry *Entry) readHead(b []byte) (err error) {
 	s := scan{b, true}
 	version := s.expectText(`{"v":`).readNumber()
 	if s.ok && version != Version {
 		return fmt.Errorf("its format %d is not known", version)
 	}
-	e.Version = int(version)
-	e.Number = s.expectText(`,"n":`).readNumber()
-	e.Prev = s.expectText(`,"prev":"`).readHex()
+	entry.Version = int(version)
+	entry.Number = s.expectText(`,"n":`).readNumber()
+	entry.Prev = s.expectText(`,"prev":"`).readHex()
 	at := s.expectText(`","time":"`).takeBytes(len(TimeFormat))
 	s.expectText(`","kind":"`)
 	n := 0
 	for n < len(s.b) && 'a' <= s.b[n] && s.b[n] <= 'z' {
 		n++
 	}
-	e.Kind = s.takeBytes(n)
+	entry.Kind = s.takeBytes(n)
 	if s.expectText(`"`); !s.ok || n == 0 {
 		return errAmbiguous
 	}
-	if e.Time, err = time.Parse(TimeFormat, at); err != nil {
+	if entry.Time, err = time.Parse(TimeFormat, at); err != nil {
 		return errAmbiguous
 	}
 	if s.acceptText(`,"log":"`) {
-		e.Log = s.takeBytes(36)
+		entry.Log = s.takeBytes(36)
 		s.expectText(`"`)
 	}
 	if s.acceptText(`,"at":`) {
-		e.At = s.readNumber()
-		e.Head = s.expectText(`,"head":"`).readHex()
+		entry.At = s.readNumber()
+		entry.Head = s.expectText(`,"head":"`).readHex()
 		s.expectText(`"`)
 	}
 	if s.acceptText(`,"from":`) {
-		e.From = s.readNumber()
-		e.First = s.expectText(`,"first":"`).readHex()
+		entry.From = s.readNumber()
+		entry.First = s.expectText(`,"first":"`).readHex()
 		s.expectText(`"`)
 	}
 	if s.acceptText(`,"bytes":`) {
-		e.Bytes = s.readNumber()
-		e.SHA256 = s.expectText(`,"sha256":"`).readHex()
+		entry.Bytes = s.readNumber()
+		entry.SHA256 = s.expectText(`,"sha256":"`).readHex()
 		s.expectText(`"`)
 	}
 	if !s.ok {

@@ -55,4 +55,4 @@ func (l *Log) Overlook() {
 }
 
 // Line returns a Record as it is written.
-func (r *Record) Line() []byte { return r.appendMembers(nil, nil) }
+func (record *Record) Line() []byte { return record.appendMembers(nil, nil) }

@@ -361,9 +361,9 @@ func (l *Log) checkFile(now time.Time) error {
 // lostError reports that the file was taken away, and which.
 func (l *Log) lostError() error { return fmt.Errorf("%w: %s", ErrGone, l.path) }
 
-func (o *Options) sendBytes(file io.Writer, b []byte) (int, error) {
-	if o.Write != nil {
-		return o.Write(file, b)
+func (options *Options) sendBytes(file io.Writer, b []byte) (int, error) {
+	if options.Write != nil {
+		return options.Write(file, b)
 	}
 	return file.Write(b)
 }

@@ -181,7 +181,9 @@ type Outcome struct {
 type CallSubject struct{ Principal, Client, Child, Tool string }
 
 // Duration returns how long it was until the answer.
-func (o *Outcome) Duration() time.Duration { return time.Duration(o.Micros) * time.Microsecond }
+func (outcome *Outcome) Duration() time.Duration {
+	return time.Duration(outcome.Micros) * time.Microsecond
+}
 
 // A CallPosition is the position of a decision in its log.
 type CallPosition struct {
@@ -190,7 +192,9 @@ type CallPosition struct {
 }
 
 // DecisionPosition returns the position of the decision that o is the outcome of.
-func (o *Outcome) DecisionPosition() CallPosition { return CallPosition{o.DecisionLine, o.Call} }
+func (outcome *Outcome) DecisionPosition() CallPosition {
+	return CallPosition{outcome.DecisionLine, outcome.Call}
+}
 
 // line is a line that is being written. Its parts are appended in place, because this
 // runs for every call.
@@ -324,33 +328,33 @@ func (b line) addRaw(name string, value []byte) line {
 }
 
 // appendMembers writes what the Record holds. If form is not nil, it is written instead of the DecisionFields.
-func (r *Record) appendMembers(b line, form EncodedDecision) line {
-	b = b.addText("session", r.Session).addText("principal", r.Principal).addText("client", r.Client).addRequest(r.Request).addText("method", r.Method)
+func (record *Record) appendMembers(b line, form EncodedDecision) line {
+	b = b.addText("session", record.Session).addText("principal", record.Principal).addText("client", record.Client).addRequest(record.Request).addText("method", record.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
-		b = r.DecisionFields.appendMembers(b)
+		b = record.DecisionFields.appendMembers(b)
 	}
-	b = r.Trace.appendMembers(b).addArguments(r.Arguments)
-	b = b.addTexts("within", r.Within).addText("namedBy", r.NamedBy).addText("opens", redact.Text(r.Opens)).addText("why", redact.Text(r.Why))
-	b = b.addNumber("us", r.Micros).addNumber("status", int64(r.Status)).addNumber("suppressed", int64(r.Suppressed))
-	if r.ClientInfo == (ClientInfo{}) {
+	b = record.Trace.appendMembers(b).addArguments(record.Arguments)
+	b = b.addTexts("within", record.Within).addText("namedBy", record.NamedBy).addText("opens", redact.Text(record.Opens)).addText("why", redact.Text(record.Why))
+	b = b.addNumber("us", record.Micros).addNumber("status", int64(record.Status)).addNumber("suppressed", int64(record.Suppressed))
+	if record.ClientInfo == (ClientInfo{}) {
 		return b
 	}
-	return r.ClientInfo.appendMembers(b)
+	return record.ClientInfo.appendMembers(b)
 }
 
-func (t *Trace) appendMembers(b line) line {
-	if *t == (Trace{}) {
+func (trace *Trace) appendMembers(b line) line {
+	if *trace == (Trace{}) {
 		return b
 	}
-	return b.addText("traceparent", t.Parent).addText("tracestate", t.State).addText("baggage", redact.Text(t.Baggage))
+	return b.addText("traceparent", trace.Parent).addText("tracestate", trace.State).addText("baggage", redact.Text(trace.Baggage))
 }
 
-func (c *ClientInfo) appendMembers(b line) line {
-	b = b.addText("client", redact.Text(c.Name)).addText("folder", redact.Text(c.Folder))
-	b = b.addNumber("process", int64(c.Process)).addNumber("adapter", int64(c.Adapter))
-	return b.addText("address", c.Address).addText("agent", redact.Text(c.Agent))
+func (info *ClientInfo) appendMembers(b line) line {
+	b = b.addText("client", redact.Text(info.Name)).addText("folder", redact.Text(info.Folder))
+	b = b.addNumber("process", int64(info.Process)).addNumber("adapter", int64(info.Adapter))
+	return b.addText("address", info.Address).addText("agent", redact.Text(info.Agent))
 }
 
 func (d *DecisionFields) appendMembers(b line) line {
@@ -360,25 +364,25 @@ func (d *DecisionFields) appendMembers(b line) line {
 	return appendList(b, "findings", d.Findings, (*Finding).appendMembers).addNumber("more", int64(d.More))
 }
 
-func (f *Finding) appendMembers(b line) line {
-	b = b.addText("at", f.At).addText("role", f.Role).addText("path", f.shownPath()).addFlag("inside", f.Inside)
-	if f.Ways > 1 {
-		b = b.addNumber("ways", int64(f.Ways))
+func (finding *Finding) appendMembers(b line) line {
+	b = b.addText("at", finding.At).addText("role", finding.Role).addText("path", finding.shownPath()).addFlag("inside", finding.Inside)
+	if finding.Ways > 1 {
+		b = b.addNumber("ways", int64(finding.Ways))
 	}
 	return b
 }
 
-func (g *Granted) appendMembers(b line) line {
-	return b.addText("file", redact.Text(g.File)).addText("directory", redact.Text(g.Directory)).addText("roles", g.Roles)
+func (granted *Granted) appendMembers(b line) line {
+	return b.addText("file", redact.Text(granted.File)).addText("directory", redact.Text(granted.Directory)).addText("roles", granted.Roles)
 }
 
-func (o *Outcome) appendMembers(b line) line {
-	b = b.addNumber("of", int64(o.DecisionLine)).addNumber("call", int64(o.Call)).addText("result", o.Result).addNumber("us", o.Micros)
-	return o.CallSubject.appendMembers(b)
+func (outcome *Outcome) appendMembers(b line) line {
+	b = b.addNumber("of", int64(outcome.DecisionLine)).addNumber("call", int64(outcome.Call)).addText("result", outcome.Result).addNumber("us", outcome.Micros)
+	return outcome.CallSubject.appendMembers(b)
 }
 
-func (s *CallSubject) appendMembers(b line) line {
-	return b.addText("principal", s.Principal).addText("client", s.Client).addText("child", s.Child).addText("tool", s.Tool)
+func (subject *CallSubject) appendMembers(b line) line {
+	return b.addText("principal", subject.Principal).addText("client", subject.Client).addText("child", subject.Child).addText("tool", subject.Tool)
 }
 
 // appendList writes a list of objects.
@@ -452,14 +456,14 @@ func appendOutcomes(b line, all []Outcome) line {
 	return appendList(common.appendMembers(b), "outcomes", all, (*Outcome).appendMembers)
 }
 
-func (s *CallSubject) members() [4]*string {
-	return [4]*string{&s.Principal, &s.Client, &s.Child, &s.Tool}
+func (subject *CallSubject) members() [4]*string {
+	return [4]*string{&subject.Principal, &subject.Client, &subject.Child, &subject.Tool}
 }
 
 // keepEqual keeps those members that the other one has too.
-func (s *CallSubject) keepEqual(other *CallSubject) {
+func (subject *CallSubject) keepEqual(other *CallSubject) {
 	theirs := other.members()
-	for i, own := range s.members() {
+	for i, own := range subject.members() {
 		if *own != *theirs[i] {
 			*own = ""
 		}
@@ -467,9 +471,9 @@ func (s *CallSubject) keepEqual(other *CallSubject) {
 }
 
 // removeEqual removes those members that the other one has too.
-func (s *CallSubject) removeEqual(other *CallSubject) {
+func (subject *CallSubject) removeEqual(other *CallSubject) {
 	theirs := other.members()
-	for i, own := range s.members() {
+	for i, own := range subject.members() {
 		if *own == *theirs[i] {
 			*own = ""
 		}

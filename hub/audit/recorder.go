@@ -233,9 +233,9 @@ func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 }
 
 // RecordOutcome records what became of a request. The zero Ticket is of none.
-func (t Ticket) RecordOutcome(result string) {
-	if t.log != nil {
-		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: (time.Since(epoch) - t.at).Microseconds(), CallSubject: *t.of})
+func (ticket Ticket) RecordOutcome(result string) {
+	if ticket.log != nil {
+		ticket.log.Outcome(Outcome{DecisionLine: ticket.number, Call: ticket.call, Result: result, Micros: (time.Since(epoch) - ticket.at).Microseconds(), CallSubject: *ticket.of})
 	}
 }
 

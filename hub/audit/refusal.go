@@ -45,30 +45,30 @@ type Refusal struct {
 
 // Refusal returns what a line of this kind and time says about a refusal; false if it
 // reports that nothing was refused.
-func (r *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
+func (record *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
 	out = Refusal{
-		Time: at, By: ByMonitor, Session: r.Session, Principal: r.Principal, Server: r.Child, Tool: r.Tool, Method: r.Method,
-		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Code: r.Code, Rule: r.Rule, Within: r.Within,
+		Time: at, By: ByMonitor, Session: record.Session, Principal: record.Principal, Server: record.Child, Tool: record.Tool, Method: record.Method,
+		NamedBy: record.NamedBy, Opens: redact.Text(record.Opens), Why: record.Why, Code: record.Code, Rule: record.Rule, Within: record.Within,
 	}
-	if len(r.Findings) > 0 {
-		f := &r.Findings[0]
+	if len(record.Findings) > 0 {
+		f := &record.Findings[0]
 		out.Path, out.Role, out.At = f.shownPath(), f.Role, f.At
 	}
 	switch {
 	case kind == KindRefusal:
 		out.By = ByKernel
-	case kind != KindDecision, r.Decision == "allow", r.Decision == "refuse":
+	case kind != KindDecision, record.Decision == "allow", record.Decision == "refuse":
 		return out, false
 	}
 	return out, true
 }
 
 // shownPath returns the path of a finding without what may be a secret.
-func (f *Finding) shownPath() string {
-	if redact.SecretPointer(f.At) && f.Path != "" {
+func (finding *Finding) shownPath() string {
+	if redact.SecretPointer(finding.At) && finding.Path != "" {
 		return redact.Mark
 	}
-	return redact.Text(f.Path)
+	return redact.Text(finding.Path)
 }
 
 // maxRecent is how many a Recent keeps.
@@ -82,18 +82,18 @@ type Recent struct {
 }
 
 // Add adds one.
-func (r *Recent) Add(one Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.list) == maxRecent {
-		r.list = append(r.list[:0], r.list[1:]...)
+func (recent *Recent) Add(one Refusal) {
+	recent.mu.Lock()
+	defer recent.mu.Unlock()
+	if len(recent.list) == maxRecent {
+		recent.list = append(recent.list[:0], recent.list[1:]...)
 	}
-	r.list = append(r.list, one)
+	recent.list = append(recent.list, one)
 }
 
 // List returns them, the oldest first.
-func (r *Recent) List() []Refusal {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]Refusal(nil), r.list...)
+func (recent *Recent) List() []Refusal {
+	recent.mu.Lock()
+	defer recent.mu.Unlock()
+	return append([]Refusal(nil), recent.list...)
 }

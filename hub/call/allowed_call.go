@@ -33,7 +33,7 @@ type allowedCall struct {
 	attempt          *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
 	verdict          *validate.Verdict // by which it was sent last
 	lease            *children.Lease
-	holdsLease       bool        // giveBack was not called yet
+	holdsLease       bool        // releaseCall was not called yet
 	inFlight         OpenRequest // with the client
 	hubProgressToken []byte      // the hub's progress token; nil: none, or a task has it
 	body             []byte      // the params as they are sent; nil: the Call of the attempt builds them
@@ -44,46 +44,46 @@ type allowedCall struct {
 var _ rounds.RepeatedRequest = (*allowedCall)(nil)
 
 // enterInFlight enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
-func (c *allowedCall) enterInFlight(from Requester, token []byte) {
-	c.holdsLease = true
-	c.inFlight.Key, c.inFlight.Client = c.lease.Instance(), from
-	c.sender.InFlight.Start(&c.inFlight)
+func (allowed *allowedCall) enterInFlight(from Requester, token []byte) {
+	allowed.holdsLease = true
+	allowed.inFlight.Key, allowed.inFlight.Client = allowed.lease.Instance(), from
+	allowed.sender.InFlight.Start(&allowed.inFlight)
 	if token != nil {
-		c.hubProgressToken = c.sender.Progress.Add(*c.inFlight.Key, from.Client, bytes.Clone(token))
+		allowed.hubProgressToken = allowed.sender.Progress.Add(*allowed.inFlight.Key, from.Client, bytes.Clone(token))
 	}
 }
 
-// giveBack gives back what the request holds. err is why the child has not answered. Then what was asked on account of the request
+// releaseCall gives back what the request holds. err is why the child has not answered. Then what was asked on account of the request
 // ends, and each of the channels is closed when the child was told so.
-func (c *allowedCall) giveBack(err error) (notices []<-chan struct{}) {
-	if !c.holdsLease {
+func (allowed *allowedCall) releaseCall(err error) (notices []<-chan struct{}) {
+	if !allowed.holdsLease {
 		return nil
 	}
-	c.holdsLease = false
-	notices = c.sender.InFlight.End(&c.inFlight, err != nil)
-	if c.hubProgressToken != nil {
-		c.sender.Progress.Remove(c.hubProgressToken)
+	allowed.holdsLease = false
+	notices = allowed.sender.InFlight.End(&allowed.inFlight, err != nil)
+	if allowed.hubProgressToken != nil {
+		allowed.sender.Progress.Remove(allowed.hubProgressToken)
 	}
-	c.lease.Release()
+	allowed.lease.Release()
 	return notices
 }
 
-// context returns the context that the child is called by.
-func (c *allowedCall) context(ctx context.Context) context.Context {
-	return inflight.NewContext(run.WithProgressToken(ctx, c.hubProgressToken), &c.inFlight)
+// childContext returns the context that the child is called by.
+func (allowed *allowedCall) childContext(ctx context.Context) context.Context {
+	return inflight.NewContext(run.WithProgressToken(ctx, allowed.hubProgressToken), &allowed.inFlight)
 }
 
 // sendAndAwait sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
 // reports why the child does not get what it asks for.
-func (c *allowedCall) sendAndAwait(ctx context.Context) (jsonrpc.Answer, error) {
-	if c.lease.IsModern() {
-		return rounds.Run(ctx, c, c.client(), c.target.requestMethod())
+func (allowed *allowedCall) sendAndAwait(ctx context.Context) (jsonrpc.Answer, error) {
+	if allowed.lease.IsModern() {
+		return rounds.Run(ctx, allowed, allowed.client(), allowed.target.requestMethod())
 	}
-	resp, err := c.lease.Call(ctx, c.target.requestMethod(), c.Params()...)
+	resp, err := allowed.lease.Call(ctx, allowed.target.requestMethod(), allowed.Params()...)
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
-	return c.ShapeAnswer(resp), nil
+	return allowed.ShapeAnswer(resp), nil
 }
 
 // A followUp lists what the hub still has to do before the client gets an answer: explain a refusal of the kernel, adopt a task, read the
@@ -91,107 +91,107 @@ func (c *allowedCall) sendAndAwait(ctx context.Context) (jsonrpc.Answer, error) 
 type followUp struct{ explainRefusal, adoptTask, rereadLists, shorten bool }
 
 // recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
-func (c *allowedCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
-	c.resultWord = c.ticket.RecordAnswer(answer)
-	todo.explainRefusal = failure.MayBeKernelRefusal(c.lease, c.resultWord, answer)
-	if kind, name := c.target.listEntry(); name != "" && c.resultWord != audit.ResultOK {
-		todo.rereadLists = meansUnknown(answer, kind, name)
+func (allowed *allowedCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
+	allowed.resultWord = allowed.ticket.RecordAnswer(answer)
+	todo.explainRefusal = failure.MayBeKernelRefusal(allowed.lease, allowed.resultWord, answer)
+	if kind, name := allowed.target.listEntry(); name != "" && allowed.resultWord != audit.ResultOK {
+		todo.rereadLists = mayMeanUnknown(answer, kind, name)
 	}
-	if tool, ok := c.target.(*toolTarget); ok {
-		todo.adoptTask = tool.task || c.lease.IsModern() && tasks.IsTask(answer.Result)
+	if tool, ok := allowed.target.(*toolTarget); ok {
+		todo.adoptTask = tool.task || allowed.lease.IsModern() && tasks.IsTask(answer.Result)
 		todo.shorten = mayShorten(answer, tool.maxResult())
 	}
 	return todo
 }
 
 // settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
-func (c *allowedCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
+func (allowed *allowedCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
 	if todo.explainRefusal {
-		answer = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.resultWord, failure.NamedPaths(c.verdict), answer)
+		answer = failure.ExplainKernelRefusal(allowed.sender.Records, allowed.target.recordSubject(), allowed.lease, allowed.resultWord, failure.NamedPaths(allowed.verdict), answer)
 	}
-	tool, _ := c.target.(*toolTarget)
+	tool, _ := allowed.target.(*toolTarget)
 	if todo.adoptTask {
-		c.client().KeepResultType()
-		token, progress := c.hubProgressToken, c.sender.Progress
-		c.hubProgressToken = nil // the task has it until it ends
-		answer = c.sender.AdoptTask(ctx, c.lease, tool.tool.OwnName, answer, func() { progress.Remove(token) })
+		allowed.client().KeepResultType()
+		token, progress := allowed.hubProgressToken, allowed.sender.Progress
+		allowed.hubProgressToken = nil // the task has it until it ends
+		answer = allowed.sender.AdoptTask(ctx, allowed.lease, tool.tool.OwnName, answer, func() { progress.Remove(token) })
 	}
 	if todo.rereadLists {
-		kind, _ := c.target.listEntry()
-		c.lease.Doubt(context.Background(), 1<<kind, doubtTime)
+		kind, _ := allowed.target.listEntry()
+		allowed.lease.RereadDoubted(context.Background(), 1<<kind, doubtTime)
 	}
 	if todo.shorten {
-		approved := c.attempt != nil && c.attempt.approval != nil
-		answer = c.sender.shortenAnswer(c.client(), answer, tool.maxResult(), func() *resultOrigin { return tool.resultOrigin(approved) })
+		approved := allowed.attempt != nil && allowed.attempt.approval != nil
+		answer = allowed.sender.shortenAnswer(allowed.client(), answer, tool.maxResult(), func() *resultOrigin { return tool.resultOrigin(approved) })
 	}
 	return answer
 }
 
-func (c *allowedCall) client() client.Client { return c.inFlight.Client.Client }
+func (allowed *allowedCall) client() client.Client { return allowed.inFlight.Client.Client }
 
 // Lease implements [rounds.RepeatedRequest].
-func (c *allowedCall) Lease() *children.Lease { return c.lease }
+func (allowed *allowedCall) Lease() *children.Lease { return allowed.lease }
 
 // Params implements [rounds.RepeatedRequest].
-func (c *allowedCall) Params() [][]byte {
-	if c.body != nil {
-		return [][]byte{c.body}
+func (allowed *allowedCall) Params() [][]byte {
+	if allowed.body != nil {
+		return [][]byte{allowed.body}
 	}
-	return c.attempt.call.childParams(c.hubProgressToken, c.target.pathEdits(c.sender, c.verdict))
+	return allowed.attempt.call.childParams(allowed.hubProgressToken, allowed.target.pathEdits(allowed.sender, allowed.verdict))
 }
 
 // Ask implements [rounds.RepeatedRequest].
-func (c *allowedCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return c.sender.AskClient(ctx, *c.inFlight.Key, m)
+func (allowed *allowedCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return allowed.sender.AskClient(ctx, *allowed.inFlight.Key, m)
 }
 
 // ShapeAnswer implements [rounds.RepeatedRequest].
-func (c *allowedCall) ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer {
-	return c.sender.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().ShapeAnswer(c.lease, c.target.requestMethod(), resp))
+func (allowed *allowedCall) ShapeAnswer(resp *jsonrpc.Response) jsonrpc.Answer {
+	return allowed.sender.Offering.Catalog().WithNames(allowed.inFlight.Key.Child, allowed.client().ShapeAnswer(allowed.lease, allowed.target.requestMethod(), resp))
 }
 
 // Revalidate implements [rounds.RepeatedRequest]: the answers may have taken long. The child may have been replaced meanwhile, but only by
 // itself, and the request is judged by what the roots are now.
-func (c *allowedCall) Revalidate(ctx context.Context) error {
-	if c.attempt == nil {
+func (allowed *allowedCall) Revalidate(ctx context.Context) error {
+	if allowed.attempt == nil {
 		return errReplaced // by a process of another era
 	}
-	if !c.lease.IsOpen() {
-		if err := c.moveLease(ctx); err != nil {
+	if !allowed.lease.IsOpen() {
+		if err := allowed.moveLease(ctx); err != nil {
 			return err
 		}
 	}
-	again := *c.attempt
+	again := *allowed.attempt
 	if again.scan == nil || !again.scan.NeedsBoundary() {
 		return nil
 	}
-	rootsView, err := c.client().AwaitRoots(ctx, c.sender.RootsManager.NewWaitBudget())
+	rootsView, err := allowed.client().AwaitRoots(ctx, allowed.sender.RootsManager.NewWaitBudget())
 	if err != nil {
 		return err
 	}
-	again.lease, again.roots = c.lease, rootsView
-	c.sender.judgeOnce(&again)
-	if c.verdict = again.verdict; c.verdict.Decision != policy.Allow {
-		return &deniedError{c.verdict, rootsView}
+	again.lease, again.roots = allowed.lease, rootsView
+	allowed.sender.judgeAttempt(&again)
+	if allowed.verdict = again.verdict; allowed.verdict.Decision != policy.Allow {
+		return &deniedError{allowed.verdict, rootsView}
 	}
 	return nil
 }
 
 // moveLease takes the request to the process that has taken the place of its child. A process
 // that is only being retired sees its requests through.
-func (c *allowedCall) moveLease(ctx context.Context) error {
-	now := attempt{call: c.attempt.call}
+func (allowed *allowedCall) moveLease(ctx context.Context) error {
+	now := attempt{call: allowed.attempt.call}
 	err := now.ensureLease(ctx)
-	if err == nil && now.lease.Revision() == c.lease.Revision() && now.lease.IsModern() {
-		c.lease.Release()
-		c.lease = now.lease
+	if err == nil && now.lease.Revision() == allowed.lease.Revision() && now.lease.IsModern() {
+		allowed.lease.Release()
+		allowed.lease = now.lease
 		return nil
 	}
 	now.lease.Release()
 	if err != nil && !errors.Is(err, configuration.ErrSuperseded) {
 		return err
 	}
-	if c.lease.HasEnded() {
+	if allowed.lease.HasEnded() {
 		return errReplaced
 	}
 	return nil

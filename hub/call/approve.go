@@ -18,15 +18,15 @@ import (
 // askApproval asks a person about a call that a rule escalates. It returns the last attempt. If the
 // person allowed the call, that attempt was judged with the approval, and the approval is used up.
 // Otherwise its refusal reports why not. The caller ends the approval with the call.
-func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) {
-	owner := &approvalOwner{c, att}
-	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), owner.last.forApproval(), owner)
+func (call *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) {
+	owner := &approvalOwner{call, att}
+	refusal, err := call.sender.Approvals.Ask(ctx, call.approvalRequest(), owner.last.approvalJudgement(), owner)
 	if err != nil {
 		return nil, err
 	}
 	if owner.last.whyUnapproved = refusal; refusal == "" && owner.last.approval != nil {
 		// The digest is made again, of what is sent.
-		if err := owner.last.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
+		if err := owner.last.approval.Spend(call.approvalRequest().Digest, time.Now()); err != nil {
 			owner.last.whyUnapproved = err.Error()
 		}
 	}
@@ -34,10 +34,10 @@ func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) 
 }
 
 // approvalRequest returns the call as a person is asked about it.
-func (c *Call) approvalRequest() *approval.EscalatedRequest {
-	_, child := c.target.ownerChild()
-	r := c.target.approvalRequest(c)
-	r.Digest = approval.DigestOf([]byte(c.sender.ID), []byte(child), r.Digest[:])
+func (call *Call) approvalRequest() *approval.EscalatedRequest {
+	_, child := call.target.ownerChild()
+	r := call.target.approvalRequest(call)
+	r.Digest = approval.DigestOf([]byte(call.sender.ID), []byte(child), r.Digest[:])
 	return &r
 }
 
@@ -47,8 +47,8 @@ type approvalOwner struct {
 	last *attempt // the last one
 }
 
-// forApproval returns what a question goes by.
-func (att *attempt) forApproval() *approval.Judgement {
+// approvalJudgement returns what a question goes by.
+func (att *attempt) approvalJudgement() *approval.Judgement {
 	return &approval.Judgement{
 		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, RootsView: *att.relevantRoots(), StartLimit: att.conf.StartLimit(att.child),
 	}
@@ -62,7 +62,7 @@ func (owner *approvalOwner) Judge(ctx context.Context, a *approval.Approval) (*a
 		return nil, err
 	}
 	owner.last = att
-	return owner.last.forApproval(), nil
+	return owner.last.approvalJudgement(), nil
 }
 
 func (owner *approvalOwner) Release(context.Context) {
@@ -83,19 +83,19 @@ func (owner *approvalOwner) Asker(context.Context) approval.Asker {
 	named := *s.Current.InForce().Approval.From
 	may := named
 	may.Client = may.Client && caps.Can.Form
-	var all []approval.Asker
+	var askers []approval.Asker
 	if may.Client {
-		all = append(all, client.Asker{To: c})
+		askers = append(askers, client.Asker{To: c})
 	}
 	if may.Terminal || may.Console {
 		from := s.Asking
 		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
-		all = append(all, s.Terminal.Asker(from, may, s.Current.InForce().Approval.Quiet, s.Log))
+		askers = append(askers, s.Terminal.Asker(from, may, s.Current.InForce().Approval.Quiet, s.Log))
 	}
-	if len(all) == 0 {
+	if len(askers) == 0 {
 		return approval.Nobody{From: named}
 	}
-	return approval.AskAll(all...)
+	return approval.AskAll(askers...)
 }
 
 // AwaitServed waits until the session's children have been given the grants of a

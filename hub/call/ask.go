@@ -121,7 +121,7 @@ func (s *Sender) judgeBy(att *attempt, rootsView rootsmgr.RootsView) error {
 	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.conf, att.conf.Child(att.child), rootsView)) {
 		again.servedRoots = append(again.servedRoots, r.Path)
 	}
-	if s.judgeOnce(&again); again.verdict.Decision != policy.Allow {
+	if s.judgeAttempt(&again); again.verdict.Decision != policy.Allow {
 		return &deniedError{again.verdict, rootsView}
 	}
 	return nil

@@ -59,16 +59,16 @@ type callTarget interface {
 	recordSubject() record.Subject
 	// approvalRequest returns how a person is asked about it. Its digest is of all that
 	// would be sent.
-	approvalRequest(c *Call) approval.EscalatedRequest
+	approvalRequest(call *Call) approval.EscalatedRequest
 	// resetTarget goes back to what was looked up.
 	resetTarget()
 	// renewTarget finds it as the instance has it that serves the session now.
 	renewTarget(ctx context.Context, s *Sender) error
 	// scanArguments finds what is to be judged.
-	scanArguments(ctx context.Context, c *Call) (*validate.Scan, error)
+	scanArguments(ctx context.Context, call *Call) (*validate.Scan, error)
 	// checkDefinition returns an error if the child of a lease defines it differently from what was scanned.
 	// If scanning again may help, the error is an errScanAgain.
-	checkDefinition(c *Call, lease *children.Lease) error
+	checkDefinition(call *Call, lease *children.Lease) error
 	// beforeSend is called after the decision is on record. If it returns an error, nothing is sent.
 	beforeSend(lease *children.Lease) error
 	// pathEdits returns what the verdict makes of the params.
@@ -105,11 +105,11 @@ func (r *splicing) traceEdit(hubToken []byte) jsonrpc.Edit {
 
 // childParams returns what the child is sent: the judged bytes, with the edits that
 // the verdict made of them, and the hub's own progress token.
-func (c *Call) childParams(hubToken []byte, edits []jsonrpc.Edit) [][]byte {
-	if c.buildParams != nil {
-		return c.buildParams(hubToken, edits)
+func (call *Call) childParams(hubToken []byte, edits []jsonrpc.Edit) [][]byte {
+	if call.buildParams != nil {
+		return call.buildParams(hubToken, edits)
 	}
-	r := &c.splicing
+	r := &call.splicing
 	edits = append(edits, jsonrpc.Edit{Old: r.quotedName, With: jsonrpc.AppendString(nil, r.ownName)}, r.traceEdit(hubToken))
 	return jsonrpc.Splice(r.raw, edits...)
 }
@@ -139,15 +139,15 @@ func (e scanAgainError) Unwrap() error      { return e.error }
 // ErrSuperseded, a reload has replaced the child or the rules, and nothing was sent: the caller looks the name up again
 // and makes the call again. If it is errDenied, the answer is a denial, or a refusal of the
 // arguments, and the caller must not try another child.
-func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
-	s, t := c.sender, c.target
-	ctx = s.withNotice(ctx, c.progressToken)
+func (call *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
+	s, t := call.sender, call.target
+	ctx = s.contextWithNotice(ctx, call.progressToken)
 	t.resetTarget()
-	c.approval = nil // one that a reload has overtaken was of other rules
+	call.approval = nil // one that a reload has overtaken was of other rules
 	var err error
-	defer func() { c.leaveTurn(ctx, err) }()
+	defer func() { call.keepOrEndServerTurn(ctx, err) }()
 	var att *attempt
-	att, err = c.judgeInTurn(ctx)
+	att, err = call.judgeUntilServerTurn(ctx)
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.failRequest(ctx, err), configuration.ErrSuperseded
@@ -161,10 +161,10 @@ func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	defer s.Approvals.Done(att.approval)
 	defer att.lease.Release()
-	ticket, err := c.recordDecision(ctx, att)
+	ticket, err := call.recordDecision(ctx, att)
 	switch {
 	case !att.isAllowed():
-		return c.denyCall(att)
+		return call.denyCall(att)
 	case err != nil:
 		return t.failRequest(ctx, err), nil
 	}
@@ -172,46 +172,46 @@ func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 		ticket.RecordOutcome(audit.ResultNotSent)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
-	if c.notification {
-		return c.sendNotification(ctx, att, ticket), nil
+	if call.notification {
+		return call.sendNotification(ctx, att, ticket), nil
 	}
-	return c.sendAllowed(ctx, att, ticket)
+	return call.sendAllowed(ctx, att, ticket)
 }
 
-// judgeInTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
+// judgeUntilServerTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
 // its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn. If judging it
-// again has to wait, it takes another turn afterwards: see turnKeeper.
-func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
+// again has to wait, it takes another turn afterwards: see serverTurnKeeper.
+func (call *Call) judgeUntilServerTurn(ctx context.Context) (*attempt, error) {
 	for {
-		att, err := c.prepareAttempt(ctx)
+		att, err := call.prepareAttempt(ctx)
 		if err == nil && att.verdict.Decision == policy.Escalate {
-			c.endTurn()
-			turnKeeperOf(ctx).endTurn()
-			att, err = c.askApproval(ctx, att)
+			call.endServerTurn()
+			serverTurnKeeperOf(ctx).endServerTurn()
+			att, err = call.askApproval(ctx, att)
 		}
-		if err != nil || !att.isAllowed() || c.notification {
+		if err != nil || !att.isAllowed() || call.notification {
 			return att, err
 		}
-		waited, err := c.ensureTurn(ctx, att)
+		waited, err := call.ensureServerTurn(ctx, att)
 		if err != nil {
-			c.sender.Approvals.Done(att.approval)
+			call.sender.Approvals.Done(att.approval)
 			return nil, err
 		}
 		if !waited {
 			return att, nil
 		}
-		c.keepTurn(ctx)
+		call.keepServerTurn(ctx)
 	}
 }
 
-func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {
-	subject := c.target.recordSubject()
-	c.sender.Log.Info().Str("child", subject.Child).Str("tool", subject.Tool).Str("method", c.target.requestMethod()).
+func (call *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {
+	subject := call.target.recordSubject()
+	call.sender.Log.Info().Str("child", subject.Child).Str("tool", subject.Tool).Str("method", call.target.requestMethod()).
 		Str("rule", att.verdict.Rule).Uint64("generation", att.verdict.Generation).Msg("call denied")
-	return c.target.denyAttempt(att), errDenied
+	return call.target.denyAttempt(att), errDenied
 }
 
 // recordDecision writes the decision. If there is an error, nothing may be sent.
-func (c *Call) recordDecision(ctx context.Context, att *attempt) (record.Ticket, error) {
-	return c.sender.Records.WriteDecision(ctx, client.RequestOf(ctx).Record, c.target.recordSubject(), att.recordedDecision())
+func (call *Call) recordDecision(ctx context.Context, att *attempt) (record.Ticket, error) {
+	return call.sender.Records.WriteDecision(ctx, client.RequestOf(ctx).Record, call.target.recordSubject(), att.recordedDecision())
 }

@@ -20,7 +20,7 @@ func isHeldToRoots(c *configuration.Child, from client.Client) bool {
 // mustRecheckRoots reports whether every call of a child has to look whether its roots are
 // still what the kernel holds it to: it is not known which of them the call touches.
 func mustRecheckRoots(conf *configuration.Configuration, child string) bool {
-	return conf.Child(child).Spec.Sandbox.Confines() && !conf.Checker.Searches(child)
+	return conf.Child(child).Spec.Sandbox.Confines() && !conf.Checker.SearchesChild(child)
 }
 
 // confinementError returns an error if the call is allowed but the kernel does not open its paths to the
@@ -31,7 +31,7 @@ func (att *attempt) confinementError() error {
 	}
 	for i := range att.verdict.Findings {
 		f := &att.verdict.Findings[i]
-		if f.Target == "" || att.lease.Opens(f.Target, configuration.AccessOf(policy.Roles(f.Role))) {
+		if f.Target == "" || att.lease.OpensPath(f.Target, configuration.AccessOf(policy.Roles(f.Role))) {
 			continue
 		}
 		if att.call.onFastPath { // it is recorded

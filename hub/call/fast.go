@@ -135,17 +135,17 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 		pooled.freeCall()
 		return false
 	}
-	c := &fastCall{
+	fast := &fastCall{
 		allowedCall: allowedCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, receiver: receiver, pooled: pooled,
 	}
-	c.target = &c.tool
-	c.timing.SetOperation(methods.CallTool, tool.Child, tool.OwnName)
-	c.timing.CountDecision(policy.Allow.String(), att.verdict.Rule)
-	c.ticket = record.TicketOf(&c.timing)
-	if c.tool.maxResult() > 0 {
-		c.tool.args = append([]byte{}, pooled.tool.args...)
+	fast.target = &fast.tool
+	fast.timing.SetOperation(methods.CallTool, tool.Child, tool.OwnName)
+	fast.timing.CountDecision(policy.Allow.String(), att.verdict.Rule)
+	fast.ticket = record.TicketOf(&fast.timing)
+	if fast.tool.maxResult() > 0 {
+		fast.tool.args = append([]byte{}, pooled.tool.args...)
 	}
-	c.recordAndSend(m, from)
+	fast.recordAndSend(m, from)
 	return true
 }
 
@@ -170,59 +170,59 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 }
 
 // recordAndSend has a call recorded that was let through, and then sent.
-func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
-	s, pooled := c.sender, c.pooled
-	c.enterInFlight(Requester{Client: from}, pooled.progressToken)
+func (fast *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
+	s, pooled := fast.sender, fast.pooled
+	fast.enterInFlight(Requester{Client: from}, pooled.progressToken)
 	defer func() {
 		if p := recover(); p != nil {
-			c.endCall(jsonrpc.Answer{}, errBroken)
+			fast.endCall(jsonrpc.Answer{}, errBroken)
 			panic(p)
 		}
 	}()
 	pooled.name = jsonrpc.AppendString(pooled.name[:0], pooled.splicing.ownName)
 	edits := pooled.edits[:]
 	edits[0] = jsonrpc.Edit{Old: pooled.splicing.quotedName, With: pooled.name}
-	inside := c.timing.BeginServerSpan(pooled.splicing.carrier.Context, methods.CallTool, m.ID)
-	pooled.splicing.traceForChild = c.timing.BeginClientSpan(pooled.splicing.carrier.Context, c.lease.Protocol())
-	edits[1] = pooled.splicing.traceEdit(c.hubProgressToken)
+	inside := fast.timing.BeginServerSpan(pooled.splicing.carrier.Context, methods.CallTool, m.ID)
+	pooled.splicing.traceForChild = fast.timing.BeginClientSpan(pooled.splicing.carrier.Context, fast.lease.Protocol())
+	edits[1] = pooled.splicing.traceEdit(fast.hubProgressToken)
 	params := jsonrpc.AppendSplice(pooled.parts[:0], m.Params, edits)
-	if c.lease.IsModern() {
-		c.attempt, c.body = &pooled.firstAttempt, jsonrpc.Join(params)
-		params = append(pooled.parts[:0], c.body)
-		c.childCall.SetClient(from.ClientProfile())
-		c.makeContext()
+	if fast.lease.IsModern() {
+		fast.attempt, fast.body = &pooled.firstAttempt, jsonrpc.Join(params)
+		params = append(pooled.parts[:0], fast.body)
+		fast.childCall.SetClient(from.ClientProfile())
+		fast.makeContext()
 	}
 	// What m holds may be used again soon.
 	pooled.splicing, pooled.progressToken, pooled.tool.args = splicing{}, nil, nil
-	batch := c.receiver.Batch()
+	batch := fast.receiver.Batch()
 	if !s.Records.IsEnabled() {
-		c.sendAsync(batch, params)
+		fast.sendAsync(batch, params)
 		return
 	}
 	pooled.params = jsonrpc.AppendAll(pooled.params[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
-	rec.Child, rec.Tool = c.tool.tool.Child, c.tool.tool.OwnName
+	rec.Child, rec.Tool = fast.tool.tool.Child, fast.tool.tool.OwnName
 	if pooled.firstAttempt.scan.NeedsJudge() {
 		rec.Encoded = pooled.firstAttempt.recordedDecision().Encoded()
 	} else {
-		rec.Encoded = c.tool.tool.CommonDecision(pooled.firstAttempt.scan).Encoded(c.lease.KernelState())
+		rec.Encoded = fast.tool.tool.CommonDecision(pooled.firstAttempt.scan).Encoded(fast.lease.KernelState())
 	}
-	s.Records.Enqueue(rec, c, batch, len(pooled.params))
+	s.Records.Enqueue(rec, fast, batch, len(pooled.params))
 }
 
 // Recorded sends the call, unless it may not be.
-func (c *fastCall) Recorded(t audit.Ticket, err error) {
-	if c.ticket.Ticket, err = c.sender.Records.MaySend(t, err); err != nil {
-		c.endCall(jsonrpc.Answer{}, err)
+func (fast *fastCall) Recorded(t audit.Ticket, err error) {
+	if fast.ticket.Ticket, err = fast.sender.Records.MaySend(t, err); err != nil {
+		fast.endCall(jsonrpc.Answer{}, err)
 		return
 	}
-	c.sendAsync(c.sender.Records.Batch(), append(c.pooled.parts[:0], c.pooled.params))
+	fast.sendAsync(fast.sender.Records.Batch(), append(fast.pooled.parts[:0], fast.pooled.params))
 }
 
 // makeContext makes the context of what waits on account of the call.
-func (c *fastCall) makeContext() {
-	if c.ctx == nil {
-		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.RequestContext{Client: c.client()})))
+func (fast *fastCall) makeContext() {
+	if fast.ctx == nil {
+		fast.ctx, fast.cancel = context.WithCancelCause(fast.childContext(client.NewContext(context.Background(), client.RequestContext{Client: fast.client()})))
 	}
 }
 
@@ -254,8 +254,8 @@ func (s *Sender) TryCallToolAndWait(from client.Client, awaited *AwaitedAnswer, 
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}
-	var made bool
-	if awaited.done, made = s.doneChannels.Get().(chan struct{}); !made {
+	var isPooled bool
+	if awaited.done, isPooled = s.doneChannels.Get().(chan struct{}); !isPooled {
 		awaited.done = make(chan struct{}, 1)
 	}
 	ok := s.TryCallTool(m, from, awaited, false)

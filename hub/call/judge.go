@@ -63,10 +63,10 @@ const maxAttempts = 4
 
 // prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
 // package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
-func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
-	c.rootsWait = c.sender.RootsManager.NewWaitBudget()
+func (call *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
+	call.rootsWait = call.sender.RootsManager.NewWaitBudget()
 	for n := 1; ; n++ {
-		att, err := c.newAttempt(ctx)
+		att, err := call.newAttempt(ctx)
 		if err == nil || n == maxAttempts || !errors.Is(err, errScanAgain) {
 			return att, err
 		}
@@ -74,12 +74,12 @@ func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
 }
 
 // newAttempt makes one attempt. With an error, its lease was released.
-func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
-	att := c.spareAttempt
-	if c.spareAttempt = nil; att == nil {
+func (call *Call) newAttempt(ctx context.Context) (*attempt, error) {
+	att := call.spareAttempt
+	if call.spareAttempt = nil; att == nil {
 		att = &attempt{}
 	}
-	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.rootsWait}
+	*att = attempt{call: call, client: call.sender.ClientOf(ctx), approval: call.approval, rootsWait: call.rootsWait}
 	if err := att.runSteps(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
@@ -105,14 +105,14 @@ func (att *attempt) runSteps(ctx context.Context) error {
 
 // scanAndAwaitRoots scans the arguments and, if there is anything to judge, waits for the boundary.
 func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
-	c, s, t := att.call, att.call.sender, att.call.target
+	call, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.ownerChild()
 	entry := conf.Child(child)
 	isServed := !conf.IsDenied(child)
 	byRoots := isServed && s.Instances.ByRoots(entry)
 	heldToRoots := isServed && isHeldToRoots(entry, att.client)
 	switch {
-	case c.onFastPath && (byRoots || heldToRoots && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
+	case call.onFastPath && (byRoots || heldToRoots && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.awaitRoots(ctx); err == nil {
@@ -123,19 +123,19 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 		}
 	}
 	att.mayHaveWaited = byRoots
-	if att.scan, err = t.scanArguments(ctx, c); err != nil {
+	if att.scan, err = t.scanArguments(ctx, call); err != nil {
 		return err
 	}
 	att.conf, att.child = t.ownerChild()
 	switch {
 	case !att.scan.NeedsBoundary():
-		if heldToRoots && !c.onFastPath && !byRoots {
+		if heldToRoots && !call.onFastPath && !byRoots {
 			err = att.awaitRoots(ctx)
 		}
 		att.rootsWait = nil
 		return err
 	case byRoots:
-	case c.onFastPath:
+	case call.onFastPath:
 		att.roots, err = s.rootsAtHand(att.client)
 	default:
 		att.client.NoteScan(att.scan)
@@ -146,9 +146,9 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 
 // awaitRoots waits for the roots.
 func (att *attempt) awaitRoots(ctx context.Context) (err error) {
-	if keeper := turnKeeperOf(ctx); keeper.hasTurn() && !att.client.SendsRoots() {
+	if keeper := serverTurnKeeperOf(ctx); keeper.hasServerTurn() && !att.client.SendsRoots() {
 		if _, err := att.call.sender.rootsAtHand(att.client); err != nil {
-			keeper.yieldTurn()
+			keeper.yieldServerTurn()
 		}
 	}
 	att.roots, err = att.client.AwaitRoots(ctx, att.rootsWait)
@@ -235,7 +235,7 @@ func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.RootsView, error) {
 // it has to apply the new roots first, and may be another process in another place.
 func (att *attempt) judgeRequest(ctx context.Context) error {
 	s := att.call.sender
-	s.judgeOnce(att)
+	s.judgeAttempt(att)
 	if err := att.client.CheckVerdict(att.verdict); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (att *attempt) judgeRequest(ctx context.Context) error {
 		return nil
 	}
 	forbidAgain := att.client.AllowHubQuestions()
-	turnKeeperOf(ctx).yieldTurn()
+	serverTurnKeeperOf(ctx).yieldServerTurn()
 	again, newer, err := att.refreshRoots(ctx)
 	forbidAgain()
 	if err != nil || !newer {
@@ -255,7 +255,7 @@ func (att *attempt) judgeRequest(ctx context.Context) error {
 		return err
 	}
 	att.roots = again
-	s.judgeOnce(att)
+	s.judgeAttempt(att)
 	return nil
 }
 
@@ -272,7 +272,7 @@ func (att *attempt) ensureConfined(ctx context.Context) error {
 	if err := att.acquireAgain(ctx); err != nil {
 		return err
 	}
-	att.call.sender.judgeOnce(att)
+	att.call.sender.judgeAttempt(att)
 	return nil
 }
 
@@ -281,7 +281,7 @@ func (att *attempt) ensureConfined(ctx context.Context) error {
 func (att *attempt) pathReplaced() bool {
 	for i := range att.verdict.Findings {
 		for _, r := range att.verdict.Findings[i].Readings {
-			if r.Target != "" && att.lease.PathReplaced(r.Target) {
+			if r.Target != "" && att.lease.IsPathReplaced(r.Target) {
 				return true
 			}
 		}
@@ -289,9 +289,9 @@ func (att *attempt) pathReplaced() bool {
 	return false
 }
 
-// judgeOnce has a call judged as it stands. If there is nothing to judge in a call of
+// judgeAttempt has a call judged as it stands. If there is nothing to judge in a call of
 // a tool, what was decided of the first such call holds for all.
-func (s *Sender) judgeOnce(att *attempt) {
+func (s *Sender) judgeAttempt(att *attempt) {
 	if t, ok := att.call.target.(*toolTarget); ok && !att.scan.NeedsJudge() {
 		att.verdict = t.tool.CommonDecision(att.scan).Verdict
 		return
@@ -335,21 +335,21 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 // ensureLease gets the right to call the child, if it is not there yet. It also returns the error of
 // callTarget.checkDefinition.
 func (att *attempt) ensureLease(ctx context.Context) (err error) {
-	c := att.call
-	if att.lease != nil && mustRecheckRoots(c.target.ownerChild()) && att.lease.PathsReplaced() {
+	call := att.call
+	if att.lease != nil && mustRecheckRoots(call.target.ownerChild()) && att.lease.HasReplacedPaths() {
 		att.lease.Release()
 		att.lease = nil
 	}
 	if att.lease == nil {
-		if c.onFastPath {
+		if call.onFastPath {
 			return errWouldBlock
 		}
-		conf, child := c.target.ownerChild()
-		if att.lease, err = c.sender.Acquire(ctx, conf, child); err != nil {
+		conf, child := call.target.ownerChild()
+		if att.lease, err = call.sender.Acquire(ctx, conf, child); err != nil {
 			return err
 		}
 	}
-	return c.target.checkDefinition(c, att.lease)
+	return call.target.checkDefinition(call, att.lease)
 }
 
 // acquireAgain gives the lease back and acquires another one.
@@ -359,9 +359,9 @@ func (att *attempt) acquireAgain(ctx context.Context) error {
 	return att.ensureLease(ctx)
 }
 
-// toolNow finds a tool as the instance has it that serves the session now: the
+// findCurrentTool finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
-func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
+func (s *Sender) findCurrentTool(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
 	if s.Instances.AwaitsList(tool.Child) {
 		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {

@@ -14,9 +14,9 @@ import (
 // ToolCallTool is the hub's own tool that calls another tool.
 const ToolCallTool = "call-tool"
 
-// serveOwn serves one of the hub's own tools. call-tool carries another call
+// serveHubTool serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw. Its error is the error of Call.JudgeAndSend.
-func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+func (s *Sender) serveHubTool(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.OwnName != ToolCallTool {
 		client.RequestOf(ctx).Record.SetOwnTool(tool.OwnName)
 		return s.ServeHubTool(ctx, tool.OwnName, m), nil
@@ -39,18 +39,18 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 		return refusal, nil
 	}
 	inner, setArgumentErr := target.WithSet(inner)
-	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, setArgumentErr: setArgumentErr, argumentsPointer: "/toolArgs"}, progressToken: progressTokenOf(m), splicing: splicingOf(m, nil, "")}
-	c.buildParams = func(own []byte, edits []jsonrpc.Edit) [][]byte {
+	call := &Call{sender: s, target: &toolTarget{listed: target, args: inner, setArgumentErr: setArgumentErr, argumentsPointer: "/toolArgs"}, progressToken: progressTokenOf(m), splicing: splicingOf(m, nil, "")}
+	call.buildParams = func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.OwnName)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
 		}
-		if meta := c.splicing.carrier.Meta(c.progressToken, own, c.splicing.traceForChild); meta != nil {
+		if meta := call.splicing.carrier.Meta(call.progressToken, own, call.splicing.traceForChild); meta != nil {
 			parts = append(parts, []byte(`,"_meta":`), meta)
 		}
 		return append(parts, []byte(`}`))
 	}
-	return c.JudgeAndSend(ctx)
+	return call.JudgeAndSend(ctx)
 }
 
 // noServer returns why a name is not a server that can be called.

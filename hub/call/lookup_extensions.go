@@ -72,17 +72,17 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 // routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does. Only
 // children that have the extension are asked, in turn.
 func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
-	list, sure, _ := s.ResourceSources(ctx, uri)
+	list, isComplete, _ := s.ResourceSources(ctx, uri)
 	c := s.Offering.Catalog()
 	owners := c.Extensions().Owners(extension)
 	list = slices.DeleteFunc(list, func(from offering.ResourceSource) bool { return !slices.Contains(owners, from.Child) })
-	if len(owners) == 1 && len(list) == 0 && !sure { // it does not report that it has resources, as it should
+	if len(owners) == 1 && len(list) == 0 && !isComplete { // it does not report that it has resources, as it should
 		list = []offering.ResourceSource{{ResourceSource: catalog.ResourceSource{Child: owners[0], URI: uri}, Conf: c.Conf}}
 	}
 	if len(list) == 0 {
 		return jsonrpc.RefuseParams(texts.NoExtensionResource(extension, uri)), nil
 	}
-	answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
+	answer, from, err := s.AskInOrder(ctx, uri, list, isComplete, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
 		var edits []jsonrpc.Edit
 		if from.URI != uri {
 			edits = []jsonrpc.Edit{{Old: m.Param("uri"), With: jsonrpc.AppendString(nil, from.URI)}}
@@ -116,17 +116,17 @@ func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configur
 			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
-	c := &Call{sender: s, target: t, progressToken: progressTokenOf(m), notification: m.IsNotification(), splicing: splicingOf(m, nil, "")}
-	c.buildParams = func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	call := &Call{sender: s, target: t, progressToken: progressTokenOf(m), notification: m.IsNotification(), splicing: splicingOf(m, nil, "")}
+	call.buildParams = func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
-		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), c.splicing.traceEdit(own))...)
+		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), call.splicing.traceEdit(own))...)
 	}
-	if c.notification {
-		c.progressToken, t.unaskable = nil, "nobody is asked about a notification"
+	if call.notification {
+		call.progressToken, t.unaskable = nil, "nobody is asked about a notification"
 	}
-	return c.JudgeAndSend(ctx)
+	return call.JudgeAndSend(ctx)
 }
 
 // namedBy finds the child that the thing belongs to which the params name, and the

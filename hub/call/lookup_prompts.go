@@ -18,52 +18,52 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	if err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
+	ctx = s.contextWithLogins(s.contextWithNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
-		it, refusal := s.findPrompt(ctx, name)
-		if it.Item == nil {
+		prompt, refusal := s.findPrompt(ctx, name)
+		if prompt.Item == nil {
 			return refusal, nil
 		}
-		return s.SendPrompt(ctx, m, quoted, it)
+		return s.SendPrompt(ctx, m, quoted, prompt)
 	})
 }
 
 // SendPrompt asks a child for a prompt that was looked up by its quoted name. It returns the answer
 // and the error of Call.JudgeAndSend.
-func (s *Sender) SendPrompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
-	listed := it.OwnName
-	if it.NameOnly {
+func (s *Sender) SendPrompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, prompt offering.Item) (jsonrpc.Answer, error) {
+	listed := prompt.OwnName
+	if prompt.NameOnly {
 		listed = ""
 	}
-	return s.sendRequest(ctx, m, quoted, it.OwnName, &requestTarget{
-		conf: it.Conf, child: it.Child, method: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
+	return s.sendRequest(ctx, m, quoted, prompt.OwnName, &requestTarget{
+		conf: prompt.Conf, child: prompt.Child, method: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
 		scanWith: func([]string) (*validate.Scan, error) {
-			return it.Conf.Checker.ScanPrompt(it.Child, it.OwnName, m.Param("arguments"))
+			return prompt.Conf.Checker.ScanPrompt(prompt.Child, prompt.OwnName, m.Param("arguments"))
 		},
 	})
 }
 
 // findPrompt finds a prompt by its name towards the client, after the children
 // that it may belong to have had their time to start.
-func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
+func (s *Sender) findPrompt(ctx context.Context, name string) (prompt offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
 		l := s.Offering.Catalog()
-		it = offering.Item{Item: l.Item(offers.Prompts, name), Conf: l.Conf}
-		return it.Item != nil
+		prompt = offering.Item{Item: l.Item(offers.Prompts, name), Conf: l.Conf}
+		return prompt.Item != nil
 	}
 	found, down := s.awaitListed(ctx, func() []string { return s.possibleOwners(name) }, find)
 	switch {
 	case found:
-		return it, jsonrpc.Answer{}
+		return prompt, jsonrpc.Answer{}
 	case ctx.Err() != nil:
 		return offering.Item{}, failure.AnswerEnded(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.AnswerFailure(down)
 	}
 	conf := s.Current.InForce()
-	if child, ownName, is := s.splitUnlisted(conf, name, offers.Prompts); is {
-		if it := conf.CatalogBuilder.UnlistedItem(child, ownName); it != nil {
-			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
+	if child, ownName, isUnlisted := s.splitUnlisted(conf, name, offers.Prompts); isUnlisted {
+		if prompt := conf.CatalogBuilder.UnlistedItem(child, ownName); prompt != nil {
+			return offering.Item{Item: prompt, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
 	return offering.Item{}, jsonrpc.RefuseParams(texts.NoPrompt(name))
@@ -74,19 +74,19 @@ func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrp
 	if err := params.Check(m); err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	ctx = s.withNotice(ctx, progressTokenOf(m))
+	ctx = s.contextWithNotice(ctx, progressTokenOf(m))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
 }
 
 func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.GetString(ref, "type")
-	name, named := jsonrpc.GetString(argument, "name")
-	value, valued := jsonrpc.GetString(argument, "value")
-	if !named || !valued {
+	name, hasName := jsonrpc.GetString(argument, "name")
+	value, hasValue := jsonrpc.GetString(argument, "value")
+	if !hasName || !hasValue {
 		return jsonrpc.RefuseParams(texts.Lacks(m.Method, "an argument with name and value (strings)", "/params/argument")), nil
 	}
-	var it offering.Item
+	var completed offering.Item
 	var quoted []byte
 	template := ""
 	switch refType {
@@ -94,23 +94,23 @@ func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrp
 		quoted = jsonrpc.Get(ref, "name")
 		text, _ := jsonrpc.String(quoted)
 		var refusal jsonrpc.Answer
-		if it, refusal = s.findPrompt(ctx, text); it.Item == nil {
+		if completed, refusal = s.findPrompt(ctx, text); completed.Item == nil {
 			return refusal, nil
 		}
 	case "ref/resource":
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
-		if it = s.findTemplate(ctx, text); it.Item == nil {
+		if completed = s.findTemplate(ctx, text); completed.Item == nil {
 			return jsonrpc.RefuseParams(texts.NoTemplate(text)), nil
 		}
-		template = it.OwnName
+		template = completed.OwnName
 	default:
 		return jsonrpc.RefuseParams(texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
 	}
-	return s.sendRequest(ctx, m, quoted, it.OwnName, &requestTarget{
-		conf: it.Conf, child: it.Child, method: m.Method, unaskable: "nobody is asked while something is typed",
+	return s.sendRequest(ctx, m, quoted, completed.OwnName, &requestTarget{
+		conf: completed.Conf, child: completed.Child, method: m.Method, unaskable: "nobody is asked while something is typed",
 		scanWith: func([]string) (*validate.Scan, error) {
-			return it.Conf.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+			return completed.Conf.Checker.ScanCompletion(completed.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	})
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // ResourceSources returns the children that may have a resource, the likeliest first, once
-// it is known what they offer, and the catalogue that they are in. sure: no other child can have it. No child has what the hub
+// it is known what they offer, and the catalogue that they are in. isComplete: no other child can have it. No child has what the hub
 // itself keeps.
-func (s *Sender) ResourceSources(ctx context.Context, uri string) (list []offering.ResourceSource, sure bool, l *offering.Catalog) {
+func (s *Sender) ResourceSources(ctx context.Context, uri string) (list []offering.ResourceSource, isComplete bool, l *offering.Catalog) {
 	l = s.Offering.Catalog()
 	if results.IsResult(uri) {
 		return nil, true, l
@@ -62,10 +62,10 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if results.IsResult(uri) {
 		return s.Results.Read(ctx, uri)
 	}
-	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
+	ctx = s.contextWithLogins(s.contextWithNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
-		list, sure, _ := s.ResourceSources(ctx, uri)
-		answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
+		list, isComplete, _ := s.ResourceSources(ctx, uri)
+		answer, from, err := s.AskInOrder(ctx, uri, list, isComplete, func(from offering.ResourceSource) (jsonrpc.Answer, error) {
 			return s.SendAboutResource(ctx, m, from, quoted, nil)
 		})
 		if err == nil && answer.Error == nil {
@@ -75,10 +75,10 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	})
 }
 
-// AskInTurn asks the children that may have a resource, the likeliest first, until one has it. If none has it, the answer is the answer
+// AskInOrder asks the children that may have a resource, the likeliest first, until one has it. If none has it, the answer is the answer
 // of the likeliest child that knows the request at all, or names the children that could not be asked. ErrSuperseded: a reload came
 // between, and the caller looks it up again.
-func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.ResourceSource, sure bool, ask func(offering.ResourceSource) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.ResourceSource, error) {
+func (s *Sender) AskInOrder(ctx context.Context, uri string, list []offering.ResourceSource, isComplete bool, ask func(offering.ResourceSource) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.ResourceSource, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
 		if i == maxSources || ctx.Err() != nil {
@@ -90,7 +90,7 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Reso
 			return answer, from, err
 		case errors.Is(err, errDenied):
 			return answer, from, nil
-		case answer.Error == nil || sure || !notFound(answer):
+		case answer.Error == nil || isComplete || !notFound(answer):
 			return answer, from, nil
 		}
 		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
@@ -98,7 +98,7 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Reso
 		}
 		answer.Free()
 	}
-	if away := s.unknownChildren(); len(away) > 0 && !sure && ctx.Err() == nil {
+	if away := s.unknownChildren(); len(away) > 0 && !isComplete && ctx.Err() == nil {
 		said.Free()
 		said = failure.NoResource(uri, away...)
 	}
@@ -128,7 +128,7 @@ func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from
 		answer, err := s.sendRequest(ctx, m, quoted, from.URI, &requestTarget{
 			conf: conf, child: from.Child, method: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
-				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
+				return conf.Checker.ScanURI(from.Child, from.URI, validate.AddListedTemplate(templates, listed)...)
 			},
 		})
 		if from.Conf = s.Current.InForce(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.IsSuperseded(conf, from.Child) {

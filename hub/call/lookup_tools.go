@@ -68,12 +68,12 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		return offering.Tool{}, failure.AnswerEnded(ctx, nil)
 	}
 	l := s.Offering.Catalog()
-	switch of := l.AppTools(name); {
-	case len(of) == 1:
-		return offering.Tool{Tool: of[0], Conf: l.Conf}, jsonrpc.Answer{}
-	case len(of) > 1:
-		names := make([]string, len(of))
-		for i, t := range of {
+	switch appTools := l.AppTools(name); {
+	case len(appTools) == 1:
+		return offering.Tool{Tool: appTools[0], Conf: l.Conf}, jsonrpc.Answer{}
+	case len(appTools) > 1:
+		names := make([]string, len(appTools))
+		for i, t := range appTools {
 			names[i] = t.Name
 		}
 		return offering.Tool{}, jsonrpc.RefuseParams(texts.AmbiguousTool(name, names))
@@ -81,7 +81,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		return offering.Tool{}, failure.ToolError(down)
 	}
 	conf := s.Current.InForce()
-	if child, ownName, is := s.splitUnlisted(conf, name, offers.Tools); is {
+	if child, ownName, isUnlisted := s.splitUnlisted(conf, name, offers.Tools); isUnlisted {
 		if t := conf.CatalogBuilder.Unlisted(child, ownName); t != nil {
 			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}

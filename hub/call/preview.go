@@ -27,21 +27,21 @@ type Preview struct {
 	Named     string            // the path that the entry of the child names, and that the denied one is or lies in; "" for none
 }
 
-// Preview judges a call of a tool as Call.JudgeAndSend does, and does not make it. An error is
+// PreviewCall judges a call of a tool as Call.JudgeAndSend does, and does not make it. An error is
 // one of validate, or reports why the call could not be judged.
-func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
+func (s *Sender) PreviewCall(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	args, setArgumentErr := tool.WithSet(args)
 	t := &toolTarget{listed: tool, tool: tool, args: args, setArgumentErr: setArgumentErr}
-	c := &Call{sender: s, target: t}
-	att, err := c.prepareAttempt(ctx)
+	call := &Call{sender: s, target: t}
+	att, err := call.prepareAttempt(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer att.lease.Release()
-	preview := &Preview{Tool: t.tool, Verdict: att.verdict, RootsView: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
+	preview := &Preview{Tool: t.tool, Verdict: att.verdict, RootsView: *att.relevantRoots(), Approval: s.Approvals.Explain(call.approvalRequest(), att.approvalJudgement())}
 	preview.Cwd, preview.Served = att.findWorkplace()
 	if att.lease != nil {
-		preview.Kernel = att.lease.Kernel()
+		preview.Kernel = att.lease.KernelReport()
 		preview.Closed = att.closedPaths()
 	}
 	if att.verdict.Decision == policy.Escalate {
@@ -54,7 +54,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 }
 
 // closedPaths returns what a call names and the kernel does not open to its child.
-func (att *attempt) closedPaths() (all []sandbox.Refusal) {
+func (att *attempt) closedPaths() (refusals []sandbox.Refusal) {
 	if att.lease.StderrHints() == nil {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (att *attempt) closedPaths() (all []sandbox.Refusal) {
 		access := configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute
 		if c, ok := att.lease.StderrHints().Closes(f.Target, access); ok {
 			c.At, c.Path = f.Pointer, f.Target
-			all = append(all, c)
+			refusals = append(refusals, c)
 		}
 	}
-	return all
+	return refusals
 }

@@ -30,62 +30,62 @@ import (
 
 // sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
-func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
-	s, allowed, serverTurn := c.sender, &c.allowed, c.serverTurn
-	c.serverTurn = nil // if it is judged again it takes another one
+func (call *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
+	s, allowed, serverTurn := call.sender, &call.allowed, call.serverTurn
+	call.serverTurn = nil // if it is judged again it takes another one
 	defer serverTurn.End()
-	*allowed = allowedCall{sender: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
-	allowed.enterInFlight(Requester{att.client, att}, c.progressToken)
-	defer allowed.giveBack(errBroken)
-	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	answer, err := allowed.sendAndAwait(allowed.context(ctx))
+	*allowed = allowedCall{sender: s, target: call.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
+	allowed.enterInFlight(Requester{att.client, att}, call.progressToken)
+	defer allowed.releaseCall(errBroken)
+	call.splicing.traceForChild = ticket.BeginClientSpan(call.splicing.carrier.Context, att.lease.Protocol())
+	answer, err := allowed.sendAndAwait(allowed.childContext(ctx))
 	if err == nil {
 		answer = allowed.settleAnswer(ctx, answer, allowed.recordAnswer(answer))
-		allowed.giveBack(nil)
+		allowed.releaseCall(nil)
 		return answer, nil
 	}
-	for _, noticeSent := range allowed.giveBack(err) {
+	for _, noticeSent := range allowed.releaseCall(err) {
 		<-noticeSent
 	}
 	if late, ok := errors.AsType[*deniedError](err); ok {
 		att.verdict, att.roots, att.lease = late.verdict, late.rootsView, allowed.lease
-		ticket.RecordOutcome(audit.ResultError)                  // the child has it, and did not get what it asked for
-		_, _ = c.recordDecision(context.WithoutCancel(ctx), att) // a second line: what was sent had one
-		return c.denyCall(att)
+		ticket.RecordOutcome(audit.ResultError)                     // the child has it, and did not get what it asked for
+		_, _ = call.recordDecision(context.WithoutCancel(ctx), att) // a second line: what was sent had one
+		return call.denyCall(att)
 	}
 	ticket.RecordOutcome(failure.Outcome(err))
 	serverTurn.End() // a person may take minutes to log in
-	if !c.loginOffered {
+	if !call.loginOffered {
 		if err = s.logIn(ctx, att.conf, att.child, err); err == nil {
-			c.loginOffered = true
-			return c.JudgeAndSend(ctx) // its server has refused it without looking at it
+			call.loginOffered = true
+			return call.JudgeAndSend(ctx) // its server has refused it without looking at it
 		}
 	}
-	return c.target.failRequest(ctx, &failure.SentError{Err: err}), nil
+	return call.target.failRequest(ctx, &failure.SentError{Err: err}), nil
 }
 
 // sendAsync sends the call, unless no caller waits for it any more. If there is no room for it at
 // once, a goroutine waits. If the call is given up while it is being sent, OnCancel calls Abandon at
 // once.
-func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
-	if cause := c.receiver.Cause(); cause != nil {
-		c.endCall(jsonrpc.Answer{}, cause)
+func (fast *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
+	if cause := fast.receiver.Cause(); cause != nil {
+		fast.endCall(jsonrpc.Answer{}, cause)
 		return
 	}
-	pooled, asksAgain := c.pooled, c.body != nil
+	pooled, asksAgain := fast.pooled, fast.body != nil
 	if !asksAgain {
-		c.pooled = nil
+		fast.pooled = nil
 	}
-	c.wasSent = true
-	c.timing.StartServerTime(c.lease.Protocol())
-	c.startedAsync = c.lease.StartCall(&c.childCall, c, b, methods.CallTool, c.hubProgressToken, params...)
-	if !c.startedAsync {
-		c.body = jsonrpc.Join(params)
-		c.makeContext()
+	fast.wasSent = true
+	fast.timing.StartServerTime(fast.lease.Protocol())
+	fast.startedAsync = fast.lease.StartCall(&fast.childCall, fast, b, methods.CallTool, fast.hubProgressToken, params...)
+	if !fast.startedAsync {
+		fast.body = jsonrpc.Join(params)
+		fast.makeContext()
 	}
-	c.receiver.OnCancel(c)
-	if !c.startedAsync {
-		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.allowedCall.sendAndAwait(c.ctx) })
+	fast.receiver.OnCancel(fast)
+	if !fast.startedAsync {
+		go fast.awaitAndEnd(func() (jsonrpc.Answer, error) { return fast.allowedCall.sendAndAwait(fast.ctx) })
 	}
 	if !asksAgain {
 		pooled.freeCall()
@@ -93,110 +93,112 @@ func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
 }
 
 // Abandon gives up a call that is with the child, or waits to be.
-func (c *fastCall) Abandon(cause error) {
-	if c.cancel != nil {
-		c.cancel(cause)
+func (fast *fastCall) Abandon(cause error) {
+	if fast.cancel != nil {
+		fast.cancel(cause)
 	}
-	if c.startedAsync {
-		c.childCall.Abandon(cause)
+	if fast.startedAsync {
+		fast.childCall.Abandon(cause)
 	}
 }
 
 // OnResponse takes the answer of the child, on its read loop, behind all progress of
 // the call. If the child asks for more, a goroutine goes on.
-func (c *fastCall) OnResponse(res *jsonrpc.Response, err error) {
+func (fast *fastCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
-		c.endCall(jsonrpc.Answer{}, err)
-	case c.body != nil && res.Error == nil && rounds.AsksForInput(res.Result):
+		fast.endCall(jsonrpc.Answer{}, err)
+	case fast.body != nil && res.Error == nil && rounds.AsksForInput(res.Result):
 		result := bytes.Clone(res.Result)
 		res.Release()
-		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
+		go fast.awaitAndEnd(func() (jsonrpc.Answer, error) {
+			return rounds.Continue(fast.ctx, fast, fast.client(), methods.CallTool, result)
+		})
 	default:
-		answer := c.ShapeAnswer(res)
-		todo := c.recordAnswer(answer)
+		answer := fast.ShapeAnswer(res)
+		todo := fast.recordAnswer(answer)
 		if todo == (followUp{}) {
-			c.endCall(answer, nil)
+			fast.endCall(answer, nil)
 			return
 		}
 		answer.Detach()
-		go c.settleAndEnd(answer, todo)
+		go fast.settleAndEnd(answer, todo)
 	}
 }
 
 // awaitAndEnd ends the call with what answer returns. It is for a goroutine.
-func (c *fastCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
-	c.guardPanic(func() {
+func (fast *fastCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
+	fast.guardPanic(func() {
 		answer, err := answer()
 		if err == nil {
-			answer = c.settleAnswer(c.ctx, answer, c.recordAnswer(answer))
+			answer = fast.settleAnswer(fast.ctx, answer, fast.recordAnswer(answer))
 		}
-		c.endCall(answer, err)
+		fast.endCall(answer, err)
 	})
 }
 
 // settleAndEnd ends the call with what settleAnswer returns. It is for a goroutine.
-func (c *fastCall) settleAndEnd(answer jsonrpc.Answer, todo followUp) {
-	ctx := c.ctx
+func (fast *fastCall) settleAndEnd(answer jsonrpc.Answer, todo followUp) {
+	ctx := fast.ctx
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, answer, todo), nil) })
+	fast.guardPanic(func() { fast.endCall(fast.settleAnswer(ctx, answer, todo), nil) })
 }
 
 // guardPanic ends the call if f panics.
-func (c *fastCall) guardPanic(f func()) {
-	if !jsonrpc.Guard(c.sender.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
-		c.endCall(jsonrpc.Answer{}, errBroken)
+func (fast *fastCall) guardPanic(f func()) {
+	if !jsonrpc.Guard(fast.sender.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
+		fast.endCall(jsonrpc.Answer{}, errBroken)
 	}
 }
 
 // endCall is the one end of a call: it gives back what the call holds, and has it answered. err is why there is no
 // answer of the child. The client is told about the end of what was asked on account of the call first. Only the
 // first end counts. After a panic another goroutine may still use the attempt, so it is not used again.
-func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
-	if c.ended.Swap(true) {
+func (fast *fastCall) endCall(answer jsonrpc.Answer, err error) {
+	if fast.ended.Swap(true) {
 		return
 	}
 	if err != nil {
 		asSentError := func(err error) error { return err }
-		if c.wasSent {
+		if fast.wasSent {
 			asSentError = func(err error) error { return &failure.SentError{Err: err} }
 		}
-		answer = c.target.failRequest(context.Background(), asSentError(err))
-		c.resultWord = record.ResultWord(answer.Result, answer.Error)
-		if gone := c.receiver.Cause(); gone != nil {
+		answer = fast.target.failRequest(context.Background(), asSentError(err))
+		fast.resultWord = record.ResultWord(answer.Result, answer.Error)
+		if gone := fast.receiver.Cause(); gone != nil {
 			answer = failure.AnswerEnded(context.Background(), asSentError(gone))
-			c.resultWord = audit.ResultCancelled
+			fast.resultWord = audit.ResultCancelled
 		}
-		c.ticket.RecordOutcome(failure.Outcome(err))
+		fast.ticket.RecordOutcome(failure.Outcome(err))
 	}
-	c.timing.EndRequest(methods.CallTool, c.resultWord, answer.Error)
-	notices := c.giveBack(err)
-	if c.cancel != nil {
-		c.cancel(nil)
+	fast.timing.EndRequest(methods.CallTool, fast.resultWord, answer.Error)
+	notices := fast.releaseCall(err)
+	if fast.cancel != nil {
+		fast.cancel(nil)
 	}
-	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
-		c.pooled.freeCall()
-		c.pooled = nil
+	if fast.pooled != nil && err != errBroken && err != audit.ErrGroup {
+		fast.pooled.freeCall()
+		fast.pooled = nil
 	}
 	if len(notices) == 0 {
-		c.receiver.Answer(answer)
+		fast.receiver.Answer(answer)
 		return
 	}
 	go func() {
 		for _, noticeSent := range notices {
 			<-noticeSent
 		}
-		c.receiver.Answer(answer)
+		fast.receiver.Answer(answer)
 	}()
 }
 
 // sendNotification works like sendAllowed for a notification, which has no answer.
-func (c *Call) sendNotification(ctx context.Context, att *attempt, ticket record.Ticket) jsonrpc.Answer {
-	if err := att.lease.Notify(ctx, c.target.requestMethod(), c.childParams(nil, nil)...); err != nil {
+func (call *Call) sendNotification(ctx context.Context, att *attempt, ticket record.Ticket) jsonrpc.Answer {
+	if err := att.lease.Notify(ctx, call.target.requestMethod(), call.childParams(nil, nil)...); err != nil {
 		ticket.RecordOutcome(failure.Outcome(err))
-		return c.target.failRequest(ctx, err)
+		return call.target.failRequest(ctx, err)
 	}
 	ticket.RecordOutcome(audit.ResultOK)
 	return jsonrpc.Answer{}
@@ -219,12 +221,12 @@ type Requester struct {
 func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	r, timing, allowed := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &allowedCall{sender: s, lease: lease}
 	allowed.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.progressToken)
-	defer allowed.giveBack(errBroken)
+	defer allowed.releaseCall(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
 	edits = append(edits, r.traceEdit(allowed.hubProgressToken))
-	resp, err := lease.Call(allowed.context(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
+	resp, err := lease.Call(allowed.childContext(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	if err != nil {
-		for _, noticeSent := range allowed.giveBack(err) {
+		for _, noticeSent := range allowed.releaseCall(err) {
 			<-noticeSent
 		}
 		timing.EndServerTime(failure.Outcome(err), nil)
@@ -232,6 +234,6 @@ func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *j
 	}
 	timing.EndServerTime(record.ResultWord(resp.Result, resp.Error), resp.Error)
 	answer := allowed.client().ShapeAnswer(lease, m.Method, resp)
-	allowed.giveBack(nil)
+	allowed.releaseCall(nil)
 	return answer, nil
 }

@@ -122,7 +122,7 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
-	turnKeeperOf(ctx).yieldTurn()
+	serverTurnKeeperOf(ctx).yieldServerTurn()
 	lease, err := s.awaitLease(ctx, conf, child)
 	if err == nil {
 		return lease, nil
@@ -140,8 +140,8 @@ func (s *Sender) awaitLease(ctx context.Context, conf *configuration.Configurati
 	return s.Instances.Acquire(ctx, conf, child)
 }
 
-// withNotice returns a context of one call whose waiting is told to the client.
-func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
+// contextWithNotice returns a context of one call whose waiting is told to the client.
+func (s *Sender) contextWithNotice(ctx context.Context, token []byte) context.Context {
 	request := client.RequestOf(ctx)
 	if token == nil || request.Notice != nil { // the values of one request must increase
 		return ctx
@@ -169,9 +169,9 @@ func (s *Sender) StderrOf(st children.Status) string {
 	return st.Stderr
 }
 
-// withLogins returns a context of one request that a login is offered for, if its client can show an address or, over HTTP, can be
+// contextWithLogins returns a context of one request that a login is offered for, if its client can show an address or, over HTTP, can be
 // given one.
-func (s *Sender) withLogins(ctx context.Context) context.Context {
+func (s *Sender) contextWithLogins(ctx context.Context) context.Context {
 	conf := s.Current.InForce()
 	if conf.StartLogin == nil || !s.Logins.AreEnabled() {
 		return ctx
@@ -212,7 +212,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 	}
 	to := s.ClientOf(ctx)
 	to.YieldChild()
-	turnKeeperOf(ctx).endTurn()
+	serverTurnKeeperOf(ctx).endServerTurn()
 	defer client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })()
 	if byLink {
 		if address := offer.Link(ctx); address != "" {
@@ -229,7 +229,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 // awaitRetry waits until a server that has failed by err is tried again. It returns err if no caller waits for that.
 func (s *Sender) awaitRetry(ctx context.Context, notBefore time.Time, err error) error {
 	s.ClientOf(ctx).YieldChild()
-	turnKeeperOf(ctx).endTurn()
+	serverTurnKeeperOf(ctx).endServerTurn()
 	if worker.Sleep(ctx, time.Until(notBefore)); ctx.Err() != nil {
 		return err
 	}

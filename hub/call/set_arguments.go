@@ -7,9 +7,9 @@ import (
 
 // This file adds the arguments that hub.json sets to calls of tools, before anything is judged.
 
-// withSetArguments returns the request of a tools/call with the arguments that hub.json sets for the tool. What is judged and sent from
+// setArguments returns the request of a tools/call with the arguments that hub.json sets for the tool. What is judged and sent from
 // then on are parts of it. With an error, which is a *fixed.GivenError, it is the request of the client.
-func withSetArguments(m *jsonrpc.Message, tool offering.Tool) (*jsonrpc.Message, error) {
+func setArguments(m *jsonrpc.Message, tool offering.Tool) (*jsonrpc.Message, error) {
 	if len(tool.Set) == 0 {
 		return m, nil
 	}

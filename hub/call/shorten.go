@@ -28,10 +28,10 @@ type resultOrigin struct {
 }
 
 // resultOrigin returns what is kept of the call. It is asked for if the result is too large.
-func (t *toolTarget) resultOrigin(approved bool) *resultOrigin {
-	o := &resultOrigin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.OwnName, approved: approved}
-	if len(t.args) <= maxKeptArguments {
-		o.args = append([]byte{}, t.args...)
+func (target *toolTarget) resultOrigin(approved bool) *resultOrigin {
+	o := &resultOrigin{number: target.tool.Conf.Number, child: target.tool.Child, tool: target.tool.OwnName, approved: approved}
+	if len(target.args) <= maxKeptArguments {
+		o.args = append([]byte{}, target.args...)
 	}
 	return o
 }
@@ -41,11 +41,11 @@ func mayShorten(answer jsonrpc.Answer, max int) bool { return max > 0 && len(ans
 
 // shortenAnswer returns the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have,
 // by the configuration that the call was judged by; 0: any number.
-func (s *Sender) shortenAnswer(from client.Client, answer jsonrpc.Answer, max int, of func() *resultOrigin) jsonrpc.Answer {
+func (s *Sender) shortenAnswer(from client.Client, answer jsonrpc.Answer, max int, origin func() *resultOrigin) jsonrpc.Answer {
 	if !mayShorten(answer, max) {
 		return answer
 	}
-	o := of()
+	o := origin()
 	return s.Results.Cut(answer, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
@@ -57,15 +57,15 @@ func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, an
 	if !mayShorten(answer, max) {
 		return answer
 	}
-	of := func() *resultOrigin { return &resultOrigin{number: now.Number, child: child, tool: tool} }
+	origin := func() *resultOrigin { return &resultOrigin{number: now.Number, child: child, tool: tool} }
 	if method == methods.TaskResult {
-		return s.shortenAnswer(s.ClientOf(ctx), answer, max, of)
+		return s.shortenAnswer(s.ClientOf(ctx), answer, max, origin)
 	}
 	within := jsonrpc.Get(answer.Result, "result")
 	if !jsonrpc.IsObject(within) {
 		return answer // the task has not ended
 	}
-	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
+	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, origin)
 	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
 		return answer
 	}
@@ -82,7 +82,7 @@ func (s *Sender) withheldReason(ctx context.Context, o *resultOrigin) (why strin
 		return "", false
 	case now.Child(o.child) == nil:
 		return "hub.json no longer has its server. Call another one.", true
-	case now.IsDenied(o.child) || now.Checker.Refuses(o.child, o.tool):
+	case now.IsDenied(o.child) || now.Checker.RefusesTool(o.child, o.tool):
 		return "the rules of hub.json have come to deny the call that it answered.", true
 	case o.args == nil:
 		return "hub.json was changed since" + again, true
@@ -111,8 +111,8 @@ func (s *Sender) judgeAgain(ctx context.Context, o *resultOrigin) (policy.Decisi
 	if tool.Tool == nil {
 		return policy.Deny, errNotOffered
 	}
-	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, rootsWait: s.RootsManager.NewWaitBudget()}
-	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.rootsWait}
+	call := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, rootsWait: s.RootsManager.NewWaitBudget()}
+	att := &attempt{call: call, client: s.ClientOf(ctx), rootsWait: call.rootsWait}
 	err := att.scanAndAwaitRoots(ctx)
 	if err == nil && !att.conf.IsDenied(att.child) {
 		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planWorkplace(nil) {
@@ -121,7 +121,7 @@ func (s *Sender) judgeAgain(ctx context.Context, o *resultOrigin) (policy.Decisi
 		defer att.lease.Release()
 	}
 	if err == nil {
-		s.judgeOnce(att)
+		s.judgeAttempt(att)
 		err = att.checkCurrent(ctx)
 	}
 	if err != nil {

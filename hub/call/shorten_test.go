@@ -220,7 +220,7 @@ func TestPreview(t *testing.T) {
 			readArgs(s.outside): {policy.Deny, "is outside"},
 			readArgs(system):    {policy.Escalate, "the person said no"},
 		} {
-			p, err := s.Preview(s.Context(), tool, []byte(args))
+			p, err := s.PreviewCall(s.Context(), tool, []byte(args))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,12 +231,12 @@ func TestPreview(t *testing.T) {
 				t.Errorf("%s: the kernel closes %v", args, p.Closed)
 			}
 		}
-		if _, err := s.Preview(s.Context(), tool, []byte(`[`)); err == nil {
+		if _, err := s.PreviewCall(s.Context(), tool, []byte(`[`)); err == nil {
 			t.Error("arguments that cannot be read are judged")
 		}
 		s.instances.busy = 1
 		s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root}, true }
-		p, err := s.Preview(s.Context(), tool, []byte(readArgs(s.outside)))
+		p, err := s.PreviewCall(s.Context(), tool, []byte(readArgs(s.outside)))
 		if err != nil || p.Cwd != s.root || len(p.Served) != 1 {
 			t.Errorf("without a child: %+v, %v", p, err)
 		}

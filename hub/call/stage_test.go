@@ -264,7 +264,7 @@ func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rul
 			}
 		}
 		s.offering.Adopt(conf, renewed)
-		s.instances.supervisor.Apply(conf.Specs())
+		s.instances.supervisor.ApplySpecs(conf.Specs())
 		conf.MarkFollowed(old)
 		s.instances.Start()
 	}
@@ -383,7 +383,7 @@ func (s *stage) wantReleased() {
 	if n := s.progress.Routes(); n != 0 {
 		s.Errorf("%d routes of progress are open", n)
 	}
-	s.instances.supervisor.Apply(nil) // a run whose leases are not all released goes on
+	s.instances.supervisor.ApplySpecs(nil) // a run whose leases are not all released goes on
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
 	if s.children.liveCount() != 0 {
@@ -610,7 +610,7 @@ func (i *scriptedInstances) key(child string) spec.Key {
 // Start has the children run.
 func (i *scriptedInstances) Start() {
 	for _, name := range i.s.inForce.InForce().ChildNames() {
-		i.supervisor.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: i.s.root, Access: sandbox.Read | sandbox.Write | sandbox.Execute}}}).Ensure(i.key(name), nil)
+		i.supervisor.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: i.s.root, Access: sandbox.Read | sandbox.Write | sandbox.Execute}}}).EnsureInstance(i.key(name), nil)
 	}
 }
 

@@ -41,60 +41,64 @@ type requestTarget struct {
 // sendRequest sends m to a target, with ownName instead of quoted, the client's name for it.
 // It returns the answer and the error of Call.JudgeAndSend.
 func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []byte, ownName string, t *requestTarget) (jsonrpc.Answer, error) {
-	c := &Call{sender: s, progressToken: progressTokenOf(m), splicing: splicingOf(m, quoted, ownName), target: t}
-	return c.JudgeAndSend(ctx)
+	call := &Call{sender: s, progressToken: progressTokenOf(m), splicing: splicingOf(m, quoted, ownName), target: t}
+	return call.JudgeAndSend(ctx)
 }
 
-func (t *requestTarget) ownerChild() (*configuration.Configuration, string) { return t.conf, t.child }
-
-func (t *requestTarget) requestMethod() string { return t.method }
-
-func (t *requestTarget) recordSubject() record.Subject {
-	return record.Subject{Method: t.method, Child: t.child, Prompt: t.prompt}
+func (request *requestTarget) ownerChild() (*configuration.Configuration, string) {
+	return request.conf, request.child
 }
 
-func (t *requestTarget) approvalRequest(c *Call) approval.EscalatedRequest {
-	params := jsonrpc.Join(c.childParams(nil, nil))
-	return approval.EscalatedRequest{Name: t.method, Args: params, Digest: approval.DigestOf([]byte(t.method), nil, params), Unaskable: t.unaskable}
+func (request *requestTarget) requestMethod() string { return request.method }
+
+func (request *requestTarget) recordSubject() record.Subject {
+	return record.Subject{Method: request.method, Child: request.child, Prompt: request.prompt}
 }
 
-func (t *requestTarget) resetTarget() {}
+func (request *requestTarget) approvalRequest(call *Call) approval.EscalatedRequest {
+	params := jsonrpc.Join(call.childParams(nil, nil))
+	return approval.EscalatedRequest{Name: request.method, Args: params, Digest: approval.DigestOf([]byte(request.method), nil, params), Unaskable: request.unaskable}
+}
 
-func (t *requestTarget) renewTarget(context.Context, *Sender) error { return nil }
+func (request *requestTarget) resetTarget() {}
 
-func (t *requestTarget) scanArguments(context.Context, *Call) (*validate.Scan, error) {
-	return t.scanWith(t.templates)
+func (request *requestTarget) renewTarget(context.Context, *Sender) error { return nil }
+
+func (request *requestTarget) scanArguments(context.Context, *Call) (*validate.Scan, error) {
+	return request.scanWith(request.templates)
 }
 
 // checkDefinition returns an error unless the child of a lease has the templates by which the request
 // was scanned: those may have been remembered.
-func (t *requestTarget) checkDefinition(_ *Call, lease *children.Lease) error {
-	if !t.usesTemplates {
+func (request *requestTarget) checkDefinition(_ *Call, lease *children.Lease) error {
+	if !request.usesTemplates {
 		return nil
 	}
 	now := catalog.TemplatesOf(lease.Offer())
-	if slices.Equal(now, t.templates) {
+	if slices.Equal(now, request.templates) {
 		return nil
 	}
-	t.templates = now
+	request.templates = now
 	return errUnstable
 }
 
-func (t *requestTarget) beforeSend(lease *children.Lease) error {
-	if t.before == nil {
+func (request *requestTarget) beforeSend(lease *children.Lease) error {
+	if request.before == nil {
 		return nil
 	}
-	return t.before(lease)
+	return request.before(lease)
 }
 
-func (t *requestTarget) listEntry() (offers.ListKind, string) { return t.kind, t.listed }
+func (request *requestTarget) listEntry() (offers.ListKind, string) {
+	return request.kind, request.listed
+}
 
-func (t *requestTarget) denyAttempt(att *attempt) jsonrpc.Answer {
+func (request *requestTarget) denyAttempt(att *attempt) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.denialText(""))
 }
 
-func (t *requestTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
-	return failure.AnswerRequest(ctx, t.child, t.method, err)
+func (request *requestTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
+	return failure.AnswerRequest(ctx, request.child, request.method, err)
 }
 
-func (t *requestTarget) pathEdits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }
+func (request *requestTarget) pathEdits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }

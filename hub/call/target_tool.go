@@ -26,14 +26,14 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, progressTokenOf(m)))
+	ctx = s.contextWithLogins(s.contextWithNotice(ctx, progressTokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
 			return refusal, nil
 		}
 		if tool.Child == "" {
-			return s.serveOwn(ctx, tool, m)
+			return s.serveHubTool(ctx, tool, m)
 		}
 		request := client.RequestOf(ctx)
 		if refusal, ok := request.CheckHeaders(tool.Mirrors, m.Param("arguments")); !ok {
@@ -47,7 +47,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 // answer and the error of Call.JudgeAndSend.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
-	m, setArgumentErr := withSetArguments(m, tool)
+	m, setArgumentErr := setArguments(m, tool)
 	if setArgumentErr == nil {
 		quoted = m.Param("name")
 	}
@@ -67,85 +67,87 @@ type toolTarget struct {
 	fromRunningChild bool          // tool is what the child's instance defines, and not the catalogue
 }
 
-func (t *toolTarget) ownerChild() (*configuration.Configuration, string) {
-	return t.tool.Conf, t.tool.Child
+func (target *toolTarget) ownerChild() (*configuration.Configuration, string) {
+	return target.tool.Conf, target.tool.Child
 }
 
-func (t *toolTarget) requestMethod() string { return methods.CallTool }
+func (target *toolTarget) requestMethod() string { return methods.CallTool }
 
-func (t *toolTarget) recordSubject() record.Subject {
-	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.OwnName, Arguments: t.args, At: t.argumentsPointer}
-	if t.tool.NameOnly {
-		subject.Tool, subject.Unlisted = "", t.tool.OwnName
+func (target *toolTarget) recordSubject() record.Subject {
+	subject := record.Subject{Child: target.tool.Child, Tool: target.tool.OwnName, Arguments: target.args, At: target.argumentsPointer}
+	if target.tool.NameOnly {
+		subject.Tool, subject.Unlisted = "", target.tool.OwnName
 	}
 	return subject
 }
 
-func (t *toolTarget) approvalRequest(*Call) approval.EscalatedRequest {
+func (target *toolTarget) approvalRequest(*Call) approval.EscalatedRequest {
 	task := []byte{}
-	if t.task {
+	if target.task {
 		task = []byte("task")
 	}
 	return approval.EscalatedRequest{
-		Tool: true, Name: t.tool.OwnName, Args: t.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(t.tool.OwnName), t.args, task),
+		Tool: true, Name: target.tool.OwnName, Args: target.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(target.tool.OwnName), target.args, task),
 	}
 }
 
-func (t *toolTarget) resetTarget() { t.tool, t.fromRunningChild = t.listed, false }
+func (target *toolTarget) resetTarget() { target.tool, target.fromRunningChild = target.listed, false }
 
 // renewTarget finds the tool as the instance has it that serves the session now.
-func (t *toolTarget) renewTarget(ctx context.Context, s *Sender) error {
-	if t.fromRunningChild {
+func (target *toolTarget) renewTarget(ctx context.Context, s *Sender) error {
+	if target.fromRunningChild {
 		return nil
 	}
-	now, err := s.toolNow(ctx, t.tool)
+	now, err := s.findCurrentTool(ctx, target.tool)
 	if err == nil { // else the refusal is of the tool that was asked for
-		t.tool = now
+		target.tool = now
 	}
 	return err
 }
 
 // scanArguments looks for paths by the tool's definition.
-func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan, error) {
-	if t.setArgumentErr != nil {
-		return nil, t.setArgumentErr
+func (target *toolTarget) scanArguments(ctx context.Context, call *Call) (*validate.Scan, error) {
+	if target.setArgumentErr != nil {
+		return nil, target.setArgumentErr
 	}
-	if c.earlierScan.scan != nil && c.earlierScan.tool == t.tool.Checked {
-		return c.earlierScan.scan, nil
+	if call.earlierScan.scan != nil && call.earlierScan.tool == target.tool.Checked {
+		return call.earlierScan.scan, nil
 	}
-	scan, err := t.tool.Conf.Checker.Scan(t.tool.Checked, t.args)
+	scan, err := target.tool.Conf.Checker.Scan(target.tool.Checked, target.args)
 	switch {
-	case err != nil && c.onFastPath: // the refusal has to be recorded
+	case err != nil && call.onFastPath: // the refusal has to be recorded
 		return nil, errWouldBlock
 	case err != nil:
-		return nil, t.recheckSchemaRefusal(ctx, c, err)
+		return nil, target.recheckSchemaRefusal(ctx, call, err)
 	}
-	c.earlierScan = scanResult{t.tool.Checked, scan}
+	call.earlierScan = scanResult{target.tool.Checked, scan}
 	return scan, nil
 }
 
-func (t *toolTarget) beforeSend(*children.Lease) error { return nil }
+func (target *toolTarget) beforeSend(*children.Lease) error { return nil }
 
-func (t *toolTarget) listEntry() (offers.ListKind, string) { return offers.Tools, t.tool.OwnName }
-
-// maxResult returns how many bytes of text the result may have; 0: any number.
-func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }
-
-func (t *toolTarget) denyAttempt(att *attempt) jsonrpc.Answer {
-	return failure.ToolError(att.denialText(t.argumentsPointer))
+func (target *toolTarget) listEntry() (offers.ListKind, string) {
+	return offers.Tools, target.tool.OwnName
 }
 
-func (t *toolTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
-	return failure.AnswerTool(ctx, t.tool.Tool, err)
+// maxResult returns how many bytes of text the result may have; 0: any number.
+func (target *toolTarget) maxResult() int { return target.tool.Conf.ResultMax(target.tool.Child) }
+
+func (target *toolTarget) denyAttempt(att *attempt) jsonrpc.Answer {
+	return failure.ToolError(att.denialText(target.argumentsPointer))
+}
+
+func (target *toolTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
+	return failure.AnswerTool(ctx, target.tool.Tool, err)
 }
 
 // pathEdits returns other spellings of paths that were judged, for a server that does
 // not take the ones given.
-func (t *toolTarget) pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
+func (target *toolTarget) pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
-		edits = append(edits, jsonrpc.Edit{Old: t.args[r.Start:r.End], With: r.With})
-		s.Log.Info().Str("child", t.tool.Child).Str("tool", t.tool.OwnName).Str("argument", printable.Escape(r.Pointer, 200)).
+		edits = append(edits, jsonrpc.Edit{Old: target.args[r.Start:r.End], With: r.With})
+		s.Log.Info().Str("child", target.tool.Child).Str("tool", target.tool.OwnName).Str("argument", printable.Escape(r.Pointer, 200)).
 			Str("from", printable.Escape(r.From, 400)).Str("to", printable.Escape(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}
 	return edits
@@ -154,12 +156,12 @@ func (t *toolTarget) pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 // checkDefinition returns an error unless the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
 // *failure.ChangedToolError, and the tool the one to judge by, or a *failure.MissingToolError.
-func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
-	s, raw, tool := c.sender, lease.Offer(), t.tool
+func (target *toolTarget) checkDefinition(call *Call, lease *children.Lease) error {
+	s, raw, tool := call.sender, lease.Offer(), target.tool
 	switch {
 	case raw == tool.Offer:
 		return nil
-	case c.onFastPath: // reading it may take a while
+	case call.onFastPath: // reading it may take a while
 		return errWouldBlock
 	}
 	now := tool.Conf.ReadOffer(tool.Conf.Child(tool.Child), raw)
@@ -170,7 +172,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 			return nil
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.OwnName).Msg("the tool is defined otherwise than it was listed; the call is judged again")
-			t.tool, t.fromRunningChild = offering.Tool{Tool: o, Conf: tool.Conf}, true
+			target.tool, target.fromRunningChild = offering.Tool{Tool: o, Conf: tool.Conf}, true
 			return scanAgainError{&failure.ChangedToolError{Server: o.Child, Tool: o.OwnName}}
 		}
 	}
@@ -188,8 +190,8 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 // recheckSchemaRefusal is asked before a call is refused by a tool's schema: while the child
 // has not listed its tools in this session, that may be one of an earlier time.
 // It returns the refusal, the error of checkDefinition, or ErrSuperseded.
-func (t *toolTarget) recheckSchemaRefusal(ctx context.Context, c *Call, refusal error) error {
-	s, tool := c.sender, t.tool
+func (target *toolTarget) recheckSchemaRefusal(ctx context.Context, call *Call, refusal error) error {
+	s, tool := call.sender, target.tool
 	if s.Current.IsSuperseded(tool.Conf, tool.Child) {
 		return configuration.ErrSuperseded
 	}
@@ -204,7 +206,7 @@ func (t *toolTarget) recheckSchemaRefusal(ctx context.Context, c *Call, refusal 
 		return refusal
 	}
 	defer lease.Release()
-	if err := t.checkDefinition(c, lease); err != nil {
+	if err := target.checkDefinition(call, lease); err != nil {
 		return err
 	}
 	return refusal

@@ -26,10 +26,10 @@ var unknownWords = [][]byte{
 	[]byte("not registered"), []byte("not available"), []byte("disabled"), []byte("not recognized"), []byte("not recognised"),
 }
 
-// meansUnknown reports whether an answer of a child may mean that it does not know what it was asked for by this name, a
+// mayMeanUnknown reports whether an answer of a child may mean that it does not know what it was asked for by this name, a
 // thing of this kind. Some servers answer with an error, others with a result that is one. An error of a code that is used for
 // much else needs words that say so, and a result needs the name too: it is the answer of a tool, about whatever that does.
-func meansUnknown(answer jsonrpc.Answer, kind offers.ListKind, name string) bool {
+func mayMeanUnknown(answer jsonrpc.Answer, kind offers.ListKind, name string) bool {
 	text := answer.Error
 	if text == nil {
 		if kind != offers.Tools || len(answer.Result) > maxUnknownText || string(jsonrpc.Get(answer.Result, "isError")) != "true" || !bytes.Contains(answer.Result, []byte(name)) {

@@ -143,22 +143,22 @@ func (a *apps) editURI(child string, at []byte) []jsonrpc.Edit {
 
 // Renames reports whether an app of a child, or a skill, is called otherwise towards the
 // client.
-func (c *Catalog) Renames(child string) bool {
-	return c.apps.renamesFor(child) || c.skillsRenamed[child]
+func (catalog *Catalog) Renames(child string) bool {
+	return catalog.apps.renamesFor(child) || catalog.skillsRenamed[child]
 }
 
 // WithNames returns a child's answer with the names towards the client if it names
 // its apps, in _meta, and its apps and skills in the content of a tool's result.
-func (c *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
-	a := &c.apps
-	if !c.Renames(child) || said.Result == nil {
+func (catalog *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
+	a := &catalog.apps
+	if !catalog.Renames(child) || said.Result == nil {
 		return said
 	}
 	edits := a.inMeta(child, said.Result)
 	edit := func(object []byte) {
 		edits = append(edits, a.editURI(child, jsonrpc.Get(object, "uri"))...)
-		if c.skillsRenamed[child] {
-			edits = append(edits, c.editsOf(child, object, nil)...)
+		if catalog.skillsRenamed[child] {
+			edits = append(edits, catalog.editsOf(child, object, nil)...)
 		}
 	}
 	_ = jsonrpc.Elements(jsonrpc.Get(said.Result, "content"), func(block []byte) bool {
@@ -172,15 +172,15 @@ func (c *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
 // AppTools finds tools by their children's own name for them, as an app calls them:
 // those of this name that are there for an app, else those of children that have any
 // such tools.
-func (c *Catalog) AppTools(name string) []*Tool {
+func (catalog *Catalog) AppTools(name string) []*Tool {
 	var own, beside []*Tool
 	with := map[string]bool{}
-	for _, t := range c.tools {
+	for _, t := range catalog.tools {
 		if t.app {
 			with[t.Child] = true
 		}
 	}
-	for _, t := range c.tools {
+	for _, t := range catalog.tools {
 		switch {
 		case t.OwnName != name || !with[t.Child]:
 		case t.app:

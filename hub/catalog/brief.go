@@ -17,18 +17,18 @@ const maxBrief = 1000
 
 // Servers returns the servers with the names of some of their tools, in at most maxBrief characters, if tools are found by a search
 // alone; else "". Nothing else that servers say is in it.
-func (c *Catalog) Servers() string { return c.servers() }
+func (catalog *Catalog) Servers() string { return catalog.servers() }
 
 // nameServers makes what Servers returns.
-func (c *Catalog) nameServers() string {
+func (catalog *Catalog) nameServers() string {
 	var servers []string
-	for i := range c.by.cfg.Children {
-		if name := c.by.cfg.Children[i].Name; !c.denied[name] {
+	for i := range catalog.by.cfg.Children {
+		if name := catalog.by.cfg.Children[i].Name; !catalog.denied[name] {
 			servers = append(servers, name)
 		}
 	}
 	tools := map[string][]string{}
-	for _, t := range c.onLists {
+	for _, t := range catalog.onLists {
 		tools[t.Child] = append(tools[t.Child], printable.Escape(t.Shown(), 100))
 	}
 	return briefServers(servers, tools)

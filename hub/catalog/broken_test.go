@@ -97,7 +97,7 @@ resource template note:{id}: title is left out: it is null`; got != want {
 			t.Errorf("%s: %q", name, note)
 		}
 	}
-	if control, err := b.cfg.Checker.Tool("kid", "", []byte(mended)); err != nil || control.SchemaError() == nil {
+	if control, err := b.cfg.Checker.PrepareTool("kid", "", []byte(mended)); err != nil || control.SchemaError() == nil {
 		t.Errorf("control: the definition of the server has a schema: %v", err)
 	}
 	for args, refused := range map[string]bool{`{"n":"x"}`: true, `{"n":1}`: false} {

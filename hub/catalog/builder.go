@@ -91,7 +91,7 @@ func (b *Builder) Unlisted(child, ownName string) *Tool {
 		return nil
 	}
 	def := append(jsonrpc.AppendString([]byte(`{"name":`), ownName), '}')
-	checked, err := b.cfg.Checker.Tool(child, "", def)
+	checked, err := b.cfg.Checker.PrepareTool(child, "", def)
 	if err != nil {
 		return nil
 	}
@@ -128,11 +128,11 @@ func (b *Builder) Wants(child, tool string) bool {
 	return c != nil && c.wantsTool(tool)
 }
 
-func (c *Child) wantsTool(tool string) bool {
-	if len(c.Include) > 0 && !matchesAny(c.Include, tool, false) || matchesAny(c.Exclude, tool, true) {
+func (child *Child) wantsTool(tool string) bool {
+	if len(child.Include) > 0 && !matchesAny(child.Include, tool, false) || matchesAny(child.Exclude, tool, true) {
 		return false
 	}
-	return c.toolsetView.ShowsTool(c.Name, tool)
+	return child.toolsetView.ShowsTool(child.Name, tool)
 }
 
 // matchesAny reports whether a pattern fits; broken is what one counts that cannot be read.

@@ -23,19 +23,19 @@ type cacheEntry struct {
 }
 
 // catalogOf returns the catalogue of these offers, made now if it is not kept.
-func (c *cache) catalogOf(offers []*Offer, build func() *Catalog) *Catalog {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.kept, func(k cacheEntry) bool { return slices.Equal(k.offers, offers) })
+func (kept *cache) catalogOf(offers []*Offer, build func() *Catalog) *Catalog {
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	i := slices.IndexFunc(kept.kept, func(k cacheEntry) bool { return slices.Equal(k.offers, offers) })
 	k := cacheEntry{offers: offers}
 	switch {
 	case i >= 0:
-		k = c.kept[i]
-		c.kept = slices.Delete(c.kept, i, i+1)
+		k = kept.kept[i]
+		kept.kept = slices.Delete(kept.kept, i, i+1)
 	default:
 		k.catalog = build()
-		c.kept = c.kept[:min(len(c.kept), maxKept-1)]
+		kept.kept = kept.kept[:min(len(kept.kept), maxKept-1)]
 	}
-	c.kept = slices.Insert(c.kept, 0, k)
+	kept.kept = slices.Insert(kept.kept, 0, k)
 	return k.catalog
 }

@@ -46,56 +46,56 @@ type Catalog struct {
 }
 
 // Tool returns the tool of this name towards the client, nil for none.
-func (c *Catalog) Tool(name string) *Tool { return c.byName[name] }
+func (catalog *Catalog) Tool(name string) *Tool { return catalog.byName[name] }
 
 // ToolNamed works like Tool of a name in bytes. It allocates nothing.
-func (c *Catalog) ToolNamed(name []byte) *Tool { return c.byName[string(name)] }
+func (catalog *Catalog) ToolNamed(name []byte) *Tool { return catalog.byName[string(name)] }
 
 // Tools returns all tools in the order listed. The list must not be changed.
-func (c *Catalog) Tools() []*Tool { return c.tools }
+func (catalog *Catalog) Tools() []*Tool { return catalog.tools }
 
 // Listed returns the tools that stand on the list of tools. It must not be changed.
-func (c *Catalog) Listed() []*Tool { return c.by.listedTools(c.tools) }
+func (catalog *Catalog) Listed() []*Tool { return catalog.by.listedTools(catalog.tools) }
 
 // ToolOf returns the tool that a child calls so, nil for none.
-func (c *Catalog) ToolOf(child, ownName string) *Tool { return c.byChild[child][ownName] }
+func (catalog *Catalog) ToolOf(child, ownName string) *Tool { return catalog.byChild[child][ownName] }
 
 // Item returns the prompt, resource or template of this name towards the client,
 // nil for none.
-func (c *Catalog) Item(k offers.ListKind, name string) *Item { return c.items[k][name] }
+func (catalog *Catalog) Item(k offers.ListKind, name string) *Item { return catalog.items[k][name] }
 
 // Pages returns the list of one kind.
-func (c *Catalog) Pages(k offers.ListKind) *Pages { return c.pages[k]() }
+func (catalog *Catalog) Pages(k offers.ListKind) *Pages { return catalog.pages[k]() }
 
 // PagesModern returns the list of one kind for clients of 2026-07-28, for whom there
 // are no tasks of 2025-11-25.
-func (c *Catalog) PagesModern(k offers.ListKind) *Pages {
+func (catalog *Catalog) PagesModern(k offers.ListKind) *Pages {
 	if k == offers.Tools {
-		return c.modernTools()
+		return catalog.modernTools()
 	}
-	return c.Pages(k)
+	return catalog.Pages(k)
 }
 
 // Omitted returns what a child defines and is not offered.
-func (c *Catalog) Omitted(child string) []Omission { return c.omitted[child] }
+func (catalog *Catalog) Omitted(child string) []Omission { return catalog.omitted[child] }
 
 // Mended returns what of a child is offered in another form than the child gave it.
-func (c *Catalog) Mended(child string) []Omission { return c.mended[child] }
+func (catalog *Catalog) Mended(child string) []Omission { return catalog.mended[child] }
 
 // TemplatesOf returns the templates of a child, as the child has them.
-func (c *Catalog) TemplatesOf(child string) []string { return c.templates[child] }
+func (catalog *Catalog) TemplatesOf(child string) []string { return catalog.templates[child] }
 
 // IsSubscribable reports whether a child tells about changes of its resources.
-func (c *Catalog) IsSubscribable(child string) bool { return c.subscribable[child] }
+func (catalog *Catalog) IsSubscribable(child string) bool { return catalog.subscribable[child] }
 
 // HasSkills reports whether some child has the extension for skills, so that there is a list of them.
-func (c *Catalog) HasSkills() bool { return c.skillful }
+func (catalog *Catalog) HasSkills() bool { return catalog.skillful }
 
 // Tasks reports whether some child has the extension for tasks.
-func (c *Catalog) Tasks() bool { return c.tasks }
+func (catalog *Catalog) Tasks() bool { return catalog.tasks }
 
 // Extensions returns what the children offer beyond the protocol.
-func (c *Catalog) Extensions() Extensions { return c.extensions }
+func (catalog *Catalog) Extensions() Extensions { return catalog.extensions }
 
 // Catalog returns the view of the offers of one session's children, by their
 // names. Offers are looked at in the order of the configuration, so the same offers
@@ -143,37 +143,37 @@ func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 }
 
 // makeLists makes the lists of what is on offer, and the index of the tools, when someone asks for them.
-func (c *Catalog) makeLists() {
-	all := c.by.listedTools(c.onLists)
-	c.servers = func() string { return "" }
-	if c.by.isSearched(c.onLists) {
-		c.servers = sync.OnceValue(c.nameServers)
+func (catalog *Catalog) makeLists() {
+	all := catalog.by.listedTools(catalog.onLists)
+	catalog.servers = func() string { return "" }
+	if catalog.by.isSearched(catalog.onLists) {
+		catalog.servers = sync.OnceValue(catalog.nameServers)
 	}
 	list := func(of func(t *Tool) []byte) *Pages {
 		defs := make([][]byte, 0, len(all))
 		for _, t := range all {
 			if def := of(t); def != nil {
 				if t.finds {
-					def = withServers(def, c.servers())
+					def = withServers(def, catalog.servers())
 				}
 				defs = append(defs, def)
 			}
 		}
 		return renderPages(offers.Tools.List().Member, defs)
 	}
-	c.pages[offers.Tools] = sync.OnceValue(func() *Pages {
+	catalog.pages[offers.Tools] = sync.OnceValue(func() *Pages {
 		ids := map[string]string{}
 		return list(func(t *Tool) []byte { return t.olderDef(ids) })
 	})
-	c.modernTools = sync.OnceValue(func() *Pages {
+	catalog.modernTools = sync.OnceValue(func() *Pages {
 		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || t.id != "" || t.tasks }) {
-			return c.Pages(offers.Tools)
+			return catalog.Pages(offers.Tools)
 		}
 		return list(func(t *Tool) []byte { return withoutTasks(t.Def) })
 	})
 	for k := offers.Prompts; k < offers.Kinds; k++ {
-		items := c.itemsOnList[k]
-		c.pages[k] = sync.OnceValue(func() *Pages {
+		items := catalog.itemsOnList[k]
+		catalog.pages[k] = sync.OnceValue(func() *Pages {
 			defs := make([][]byte, len(items))
 			for i, it := range items {
 				defs[i] = it.Def
@@ -181,7 +181,7 @@ func (c *Catalog) makeLists() {
 			return renderPages(k.List().Member, defs)
 		})
 	}
-	c.found = sync.OnceValue(c.makeIndex)
+	catalog.found = sync.OnceValue(catalog.makeIndex)
 }
 
 // nameTools gives every tool its final name: where two want the same one, or one
@@ -253,21 +253,21 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 // dropReplaced takes the tools out of a catalogue that another Builder read: their
 // child is being replaced. They stay on the list of the client for that moment, but
 // a call must wait for what the new one offers.
-func (c *Catalog) dropReplaced() {
-	replaced := func(t *Tool) bool { return t.Child != "" && t.by != c.by.reader }
-	if !slices.ContainsFunc(c.tools, replaced) {
+func (catalog *Catalog) dropReplaced() {
+	replaced := func(t *Tool) bool { return t.Child != "" && t.by != catalog.by.reader }
+	if !slices.ContainsFunc(catalog.tools, replaced) {
 		return
 	}
-	tools := make([]*Tool, 0, len(c.tools)) // another one: the page is made of all
-	for _, t := range c.tools {
+	tools := make([]*Tool, 0, len(catalog.tools)) // another one: the page is made of all
+	for _, t := range catalog.tools {
 		if !replaced(t) {
 			tools = append(tools, t)
 			continue
 		}
-		delete(c.byName, t.Name)
-		delete(c.byChild, t.Child)
-		delete(c.omitted, t.Child)
-		delete(c.mended, t.Child)
+		delete(catalog.byName, t.Name)
+		delete(catalog.byChild, t.Child)
+		delete(catalog.omitted, t.Child)
+		delete(catalog.mended, t.Child)
 	}
-	c.tools = tools
+	catalog.tools = tools
 }

@@ -12,10 +12,10 @@ import (
 // Find returns the tools of children that are nearest to a question in words, the best first, at most limit, and
 // whether none of them fits well. A question that is the name of a tool finds that one first.
 // The first question makes the index, for all sessions that have this catalogue.
-func (c *Catalog) Find(question string, limit int) (tools []*Tool, weak bool) {
-	found := c.found()
+func (catalog *Catalog) Find(question string, limit int) (tools []*Tool, weak bool) {
+	found := catalog.found()
 	hits, weak := found.index.Find(question, limit)
-	named := c.Tool(strings.TrimSpace(question))
+	named := catalog.Tool(strings.TrimSpace(question))
 	if named != nil && slices.Contains(found.tools, named) {
 		tools, weak = append(tools, named), false
 	}
@@ -33,10 +33,10 @@ type toolIndex struct {
 	tools []*Tool
 }
 
-func (c *Catalog) makeIndex() toolIndex {
+func (catalog *Catalog) makeIndex() toolIndex {
 	var s toolIndex
 	var said []search.Tool
-	for _, t := range c.tools {
+	for _, t := range catalog.tools {
 		if t.Child == "" {
 			continue
 		}

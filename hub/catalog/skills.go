@@ -363,18 +363,18 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 }
 
 // withSkillNames returns items under their URIs towards the client, without the ones that were refused.
-func (c *Catalog) withSkillNames(k offers.ListKind, child string, items []*Item) []*Item {
-	if !c.claimed || k != offers.Resources && k != offers.Skills {
+func (catalog *Catalog) withSkillNames(k offers.ListKind, child string, items []*Item) []*Item {
+	if !catalog.claimed || k != offers.Resources && k != offers.Skills {
 		return items
 	}
 	out := items[:0]
 	for _, it := range items {
-		if c.refused[child][it.OwnName] != "" || k == offers.Skills && c.refused[child][strings.TrimSuffix(it.OwnName, skillFile)] != "" {
+		if catalog.refused[child][it.OwnName] != "" || k == offers.Skills && catalog.refused[child][strings.TrimSuffix(it.OwnName, skillFile)] != "" {
 			continue
 		}
-		if edits := c.editsOf(child, it.Def, nil); len(edits) > 0 {
+		if edits := catalog.editsOf(child, it.Def, nil); len(edits) > 0 {
 			mine := *it
-			mine.Name, mine.Def = c.by.cfg.URIs.Name(child, it.OwnName), jsonrpc.Join(jsonrpc.Splice(it.Def, edits...))
+			mine.Name, mine.Def = catalog.by.cfg.URIs.Name(child, it.OwnName), jsonrpc.Join(jsonrpc.Splice(it.Def, edits...))
 			it = &mine
 		}
 		out = append(out, it)
@@ -384,12 +384,12 @@ func (c *Catalog) withSkillNames(k offers.ListKind, child string, items []*Item)
 
 // WithURIs returns a child's answer about a resource or a skill with the URIs that the client knows. asked is the one that it
 // asked by, and own the child's own for that. If they differ, skills that are not listed are called in the same way.
-func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrpc.Answer {
-	if said.Result == nil || asked == own && !c.claimed {
+func (catalog *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrpc.Answer {
+	if said.Result == nil || asked == own && !catalog.claimed {
 		return said
 	}
 	name := func(uri string) string {
-		switch now := c.by.cfg.URIs.Name(child, uri); {
+		switch now := catalog.by.cfg.URIs.Name(child, uri); {
 		case uri == own:
 			return asked
 		case now == uri && asked != own && hasScheme(uri, skillScheme) && hasScheme(asked, skillScheme):
@@ -398,10 +398,10 @@ func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrp
 			return now
 		}
 	}
-	edits := c.editsOf(child, jsonrpc.Get(said.Result, "skill"), name)
+	edits := catalog.editsOf(child, jsonrpc.Get(said.Result, "skill"), name)
 	for _, list := range []string{"skills", "resources", "contents"} {
 		_ = jsonrpc.Elements(jsonrpc.Get(said.Result, list), func(entry []byte) bool {
-			edits = append(edits, c.editsOf(child, entry, name)...)
+			edits = append(edits, catalog.editsOf(child, entry, name)...)
 			return true
 		})
 	}
@@ -409,9 +409,9 @@ func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrp
 }
 
 // editsOf puts names instead of the URIs of a raw entry: its own, and its resources'. name is URIs.Name if it is nil.
-func (c *Catalog) editsOf(child string, entry []byte, name func(string) string) (edits []jsonrpc.Edit) {
+func (catalog *Catalog) editsOf(child string, entry []byte, name func(string) string) (edits []jsonrpc.Edit) {
 	if name == nil {
-		name = func(uri string) string { return c.by.cfg.URIs.Name(child, uri) }
+		name = func(uri string) string { return catalog.by.cfg.URIs.Name(child, uri) }
 	}
 	edit := func(at []byte) {
 		if uri, ok := jsonrpc.String(at); ok {

@@ -24,52 +24,52 @@ type ResourceSources struct {
 // Sources returns the children that have a resource: the child that lists it, or names
 // it as the app of a tool; of the one that the URI itself names; else of one of
 // the ones that have resources.
-func (c *Catalog) Sources(uri string) (w ResourceSources) {
+func (catalog *Catalog) Sources(uri string) (w ResourceSources) {
 	sure := func(child, ownName string) ResourceSources {
 		return ResourceSources{Certain: true, Likely: []ResourceSource{{child, ownName}}}
 	}
-	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
+	if at, ok := catalog.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
 		switch {
-		case c.by.ShowsOthers(at.Child):
+		case catalog.by.ShowsOthers(at.Child):
 			return sure(at.Child, at.URI)
-		case c.by.reader == c.by:
+		case catalog.by.reader == catalog.by:
 			return ResourceSources{Certain: true} // its server is gone, and no one has taken its place
 		} // a toolset hides its server, and this is answered as a URI that no server has
 	}
-	if it := c.items[offers.Resources][uri]; it != nil {
+	if it := catalog.items[offers.Resources][uri]; it != nil {
 		return sure(it.Child, it.OwnName)
 	}
-	if at, ok := c.apps.whose[uri]; ok {
+	if at, ok := catalog.apps.whose[uri]; ok {
 		return sure(at.Child, at.URI)
 	}
-	if child, rest, ok := parseServerURI(uri); ok && c.by.ShowsOthers(child) {
+	if child, rest, ok := parseServerURI(uri); ok && catalog.by.ShowsOthers(child) {
 		if !hasScheme(uri, uiScheme) {
 			return sure(child, rest)
 		}
-		if c.apps.renamesFor(child) { // or it is a resource that is really called so
+		if catalog.apps.renamesFor(child) { // or it is a resource that is really called so
 			w.Likely = append(w.Likely, ResourceSource{child, rest})
 		}
 	}
-	if child, rest, ok := cutServer(skillScheme, uri); ok && c.by.ShowsOthers(child) {
-		if has, known := c.resourceful[child]; has || !known { // a skill of its own may really be called so
+	if child, rest, ok := cutServer(skillScheme, uri); ok && catalog.by.ShowsOthers(child) {
+		if has, known := catalog.resourceful[child]; has || !known { // a skill of its own may really be called so
 			return ResourceSources{Likely: []ResourceSource{{child, uri}, {child, rest}}}
 		}
 	}
-	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.isClaimed(uri) {
+	if hasScheme(uri, skillScheme) && catalog.by.cfg.URIs.isClaimed(uri) {
 		return ResourceSources{Certain: true} // two servers claim it: each has it below its name, and no one so
 	}
-	for i := range c.by.cfg.Children {
-		name := c.by.cfg.Children[i].Name
-		if !c.resourceful[name] {
+	for i := range catalog.by.cfg.Children {
+		name := catalog.by.cfg.Children[i].Name
+		if !catalog.resourceful[name] {
 			continue
 		}
 		at := ResourceSource{name, uri}
 		switch {
-		case slices.ContainsFunc(c.templates[name], func(t string) bool { return validate.MatchesTemplate(t, uri) }):
+		case slices.ContainsFunc(catalog.templates[name], func(t string) bool { return validate.MatchesTemplate(t, uri) }):
 			w.Likely = append(w.Likely, at)
-		case c.unread[name]:
+		case catalog.unread[name]:
 			w.Unread = append(w.Unread, at)
-		case c.schemes[name][schemeOf(uri)]:
+		case catalog.schemes[name][schemeOf(uri)]:
 			w.SameScheme = append(w.SameScheme, at)
 		default:
 			w.Others = append(w.Others, at)
@@ -80,8 +80,8 @@ func (c *Catalog) Sources(uri string) (w ResourceSources) {
 
 // OwnerOf returns the one child of these that a URI belongs to, with its own name
 // for it; false if that cannot be told.
-func (c *Catalog) OwnerOf(uri string, among []string) (ResourceSource, bool) {
-	from := c.Sources(uri)
+func (catalog *Catalog) OwnerOf(uri string, among []string) (ResourceSource, bool) {
+	from := catalog.Sources(uri)
 	if from.Certain && len(from.Likely) > 0 {
 		return from.Likely[0], true
 	}
@@ -99,18 +99,18 @@ func (c *Catalog) OwnerOf(uri string, among []string) (ResourceSource, bool) {
 
 // Reference finds what a completion is for: the template, or the resource, that the
 // client knows by uri; nil for none.
-func (c *Catalog) Reference(uri string) *Item {
-	if it := c.items[offers.Templates][uri]; it != nil {
+func (catalog *Catalog) Reference(uri string) *Item {
+	if it := catalog.items[offers.Templates][uri]; it != nil {
 		return it
 	}
-	return c.items[offers.Resources][uri]
+	return catalog.items[offers.Resources][uri]
 }
 
 // Addressed returns what a URI stands for that names its server, although that does
 // not list it; nil for another URI.
-func (c *Catalog) Addressed(uri string) *Item {
-	if child, rest, ok := parseServerURI(uri); ok && c.by.ShowsOthers(child) {
-		return &Item{Name: uri, Child: child, OwnName: rest, by: c.by.reader}
+func (catalog *Catalog) Addressed(uri string) *Item {
+	if child, rest, ok := parseServerURI(uri); ok && catalog.by.ShowsOthers(child) {
+		return &Item{Name: uri, Child: child, OwnName: rest, by: catalog.by.reader}
 	}
 	return nil
 }

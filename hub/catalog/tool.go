@@ -68,7 +68,7 @@ func (b *Builder) makeTool(child *Child, offer *offers.RawOffer, raw []byte) (*T
 	if err != nil {
 		return t, err.Error()
 	}
-	checked, err := b.cfg.Checker.Tool(child.Name, offer.ServerName, def.Text)
+	checked, err := b.cfg.Checker.PrepareTool(child.Name, offer.ServerName, def.Text)
 	if err != nil {
 		return t, err.Error()
 	}

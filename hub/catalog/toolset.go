@@ -90,7 +90,7 @@ func (o *Offer) shownBy(c *Child) *Offer {
 }
 
 // hidesOthers reports whether nothing of a child is shown but some of its tools, and what these show their results by.
-func (c *Child) hidesOthers() bool { return !c.toolsetView.ShowsWhole(c.Name) }
+func (child *Child) hidesOthers() bool { return !child.toolsetView.ShowsWhole(child.Name) }
 
 // ShowsOthers reports whether more of a child is there than some of its tools: prompts, resources, extensions, and what it says about itself.
 func (b *Builder) ShowsOthers(child string) bool {

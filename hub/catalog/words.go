@@ -76,8 +76,8 @@ func (o *Offer) dropCollisions() {
 }
 
 // ShownName returns what clients know as the tool's own name by the server's name of it. The tool may be one that is not offered.
-func (c *Catalog) ShownName(child, own string) string {
-	if by := c.by.byName[child]; by != nil && by.Words.Rename[own] != "" {
+func (catalog *Catalog) ShownName(child, own string) string {
+	if by := catalog.by.byName[child]; by != nil && by.Words.Rename[own] != "" {
 		return by.Words.Rename[own]
 	}
 	return own

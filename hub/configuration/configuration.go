@@ -54,14 +54,14 @@ type Configuration struct {
 // are the hub's own tools. Children that are described as in old keep their revision,
 // but for the ones that are to start again.
 func New(set Settings, own []catalog.HubTool, old *Configuration, restart ...string) (*Configuration, error) {
-	c := newConfiguration(1, nil)
+	conf := newConfiguration(1, nil)
 	if old != nil {
-		c.Number, c.skills = old.Number+1, old.skills
+		conf.Number, conf.skills = old.Number+1, old.skills
 		set = set.keepFrom(&old.Settings)
-		c.countRestarts(old, restart)
+		conf.countRestarts(old, restart)
 	}
-	return c, c.fillFrom(set, own, func(child *Child) {
-		child.Spec.Revision = c.Number
+	return conf, conf.fillFrom(set, own, func(child *Child) {
+		child.Spec.Revision = conf.Number
 		if old == nil {
 			return
 		}
@@ -82,7 +82,7 @@ func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 }
 
 // fillFrom makes c what the settings say. mark gives each child its revision.
-func (c *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(*Child)) error {
+func (conf *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(*Child)) error {
 	if set.Checker == nil {
 		return errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
@@ -90,45 +90,45 @@ func (c *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(
 	set.Names = set.Names.WithDefaults()
 	set.Approval = set.Approval.WithDefaults()
 	set.Children = append([]Child(nil), set.Children...)
-	c.Settings = set
-	c.CommonRoots, c.ownRoots, c.variants = sync.OnceValue(c.readCommonRoots), sync.OnceValue(c.readOwnRoots), sync.OnceValue(c.readVariants)
-	for i := range c.Children {
-		child := &c.Children[i]
+	conf.Settings = set
+	conf.CommonRoots, conf.ownRoots, conf.variants = sync.OnceValue(conf.readCommonRoots), sync.OnceValue(conf.readOwnRoots), sync.OnceValue(conf.readVariants)
+	for i := range conf.Children {
+		child := &conf.Children[i]
 		name := child.Spec.Name
-		if c.children[name] != nil {
+		if conf.children[name] != nil {
 			return fmt.Errorf("hub: two children are called %q", name)
 		}
-		c.children[name] = child
-		c.cuts = c.cuts || child.ResultMax > 0
+		conf.children[name] = child
+		conf.cuts = conf.cuts || child.ResultMax > 0
 		mark(child)
 	}
-	c.CatalogBuilder = c.catalogBuilder(own)
-	if !c.Checker.Rules().ForSome() {
-		c.noteDenied()
+	conf.CatalogBuilder = conf.catalogBuilder(own)
+	if !conf.Checker.Rules().ForSome() {
+		conf.noteDenied()
 	}
 	return nil
 }
 
 // catalogBuilder makes the Builder of what is on offer.
-func (c *Configuration) catalogBuilder(own []catalog.HubTool) *catalog.Builder {
-	offered := make([]catalog.Child, len(c.Children))
-	for i := range c.Children {
-		child := &c.Children[i]
+func (conf *Configuration) catalogBuilder(own []catalog.HubTool) *catalog.Builder {
+	offered := make([]catalog.Child, len(conf.Children))
+	for i := range conf.Children {
+		child := &conf.Children[i]
 		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Words: child.Words, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
 	}
 	return catalog.NewBuilder(catalog.Config{
-		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered, URIs: c.skills, Pins: c.Pins,
+		Names: conf.Names, Limit: conf.Limits.Definitions, Checker: conf.Checker, Own: own, Expose: conf.Expose, Children: offered, URIs: conf.skills, Pins: conf.Pins,
 	})
 }
 
 // Wanted returns which tools of which servers these settings offer, as far as hub.json
 // states that. Tool "" asks for the server alone.
 func (s Settings) Wanted() func(child, tool string) bool {
-	c := Configuration{Settings: s}
-	by := c.catalogBuilder(nil)
+	conf := Configuration{Settings: s}
+	by := conf.catalogBuilder(nil)
 	return func(child, tool string) bool {
 		if tool == "" {
-			return slices.Contains(c.ChildNames(), child)
+			return slices.Contains(conf.ChildNames(), child)
 		}
 		return by.Wants(child, tool)
 	}
@@ -136,96 +136,96 @@ func (s Settings) Wanted() func(child, tool string) bool {
 
 // MarkFollowed reports that the children are run by this Configuration from now on, and by old no more; nil for none. Current.Set has put it in
 // force before.
-func (c *Configuration) MarkFollowed(old *Configuration) {
-	close(c.followed)
+func (conf *Configuration) MarkFollowed(old *Configuration) {
+	close(conf.followed)
 	if old != nil {
 		old.MarkReplaced()
 	}
 }
 
 // MarkReplaced reports that the children are run by this Configuration no more.
-func (c *Configuration) MarkReplaced() { close(c.replaced) }
+func (conf *Configuration) MarkReplaced() { close(conf.replaced) }
 
 // Replaced returns a channel that is closed once the children are run by a newer one.
-func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }
+func (conf *Configuration) Replaced() <-chan struct{} { return conf.replaced }
 
 // Child returns how a child is run, nil if there is none of this name.
-func (c *Configuration) Child(name string) *Child { return c.children[name] }
+func (conf *Configuration) Child(name string) *Child { return conf.children[name] }
 
 // ResultMax returns the most bytes of text that a result of a child may have, 0 if there is none of this name.
-func (c *Configuration) ResultMax(child string) int {
-	if !c.cuts {
+func (conf *Configuration) ResultMax(child string) int {
+	if !conf.cuts {
 		return 0
 	}
-	if of := c.children[child]; of != nil {
+	if of := conf.children[child]; of != nil {
 		return of.ResultMax
 	}
 	return 0
 }
 
 // Specs returns how the children are run, in the order of hub.json.
-func (c *Configuration) Specs() []spec.Spec {
-	specs := make([]spec.Spec, 0, len(c.Children))
-	for i := range c.Children {
-		specs = append(specs, c.Children[i].Spec)
+func (conf *Configuration) Specs() []spec.Spec {
+	specs := make([]spec.Spec, 0, len(conf.Children))
+	for i := range conf.Children {
+		specs = append(specs, conf.Children[i].Spec)
 	}
 	return specs
 }
 
 // CallLimits returns the limits on the requests to each child, by name.
-func (c *Configuration) CallLimits() map[string]turns.Limits {
+func (conf *Configuration) CallLimits() map[string]turns.Limits {
 	limits := map[string]turns.Limits{}
-	for i := range c.Children {
-		limits[c.Children[i].Spec.Name] = c.Children[i].Calls
+	for i := range conf.Children {
+		limits[conf.Children[i].Spec.Name] = conf.Children[i].Calls
 	}
 	return limits
 }
 
 // ExchangesTokens reports whether a child is called with tokens that are had in exchange for its callers' tokens.
-func (c *Configuration) ExchangesTokens() bool {
-	return slices.ContainsFunc(c.Children, func(child Child) bool { return child.Spec.Auth.Exchange })
+func (conf *Configuration) ExchangesTokens() bool {
+	return slices.ContainsFunc(conf.Children, func(child Child) bool { return child.Spec.Auth.Exchange })
 }
 
 // ChildNames returns the children's names in the order of hub.json.
-func (c *Configuration) ChildNames() []string {
-	out := make([]string, 0, len(c.Children))
-	for i := range c.Children {
-		out = append(out, c.Children[i].Spec.Name)
+func (conf *Configuration) ChildNames() []string {
+	out := make([]string, 0, len(conf.Children))
+	for i := range conf.Children {
+		out = append(out, conf.Children[i].Spec.Name)
 	}
 	return out
 }
 
 // noteDenied remembers the children of which the rules deny everything.
-func (c *Configuration) noteDenied() {
-	for i := range c.Children {
-		if name := c.Children[i].Spec.Name; c.Checker.DeniesChild(name) {
-			if c.denied == nil {
-				c.denied = map[string]bool{}
+func (conf *Configuration) noteDenied() {
+	for i := range conf.Children {
+		if name := conf.Children[i].Spec.Name; conf.Checker.DeniesChild(name) {
+			if conf.denied == nil {
+				conf.denied = map[string]bool{}
 			}
-			c.denied[name] = true
+			conf.denied[name] = true
 		}
 	}
 }
 
 // IsDenied reports whether the rules deny everything of a child to the principals that c is for, or no toolset shows any of it. It
 // serves none of them, and they are shown nothing that it says about itself.
-func (c *Configuration) IsDenied(child string) bool {
-	return c.denied[child] || c.toolsetView != nil && !c.toolsetView.ShowsServer(child)
+func (conf *Configuration) IsDenied(child string) bool {
+	return conf.denied[child] || conf.toolsetView != nil && !conf.toolsetView.ShowsServer(child)
 }
 
 // ToolsetView returns what the toolsets of a session show; nil: everything.
-func (c *Configuration) ToolsetView() *toolset.View { return c.toolsetView }
+func (conf *Configuration) ToolsetView() *toolset.View { return conf.toolsetView }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.
-func (c *Configuration) ServedNames() []string {
-	return slices.DeleteFunc(c.ChildNames(), c.IsDenied)
+func (conf *Configuration) ServedNames() []string {
+	return slices.DeleteFunc(conf.ChildNames(), conf.IsDenied)
 }
 
 // BrokenEntry returns the entry of this name that cannot be run, nil for none.
-func (c *Configuration) BrokenEntry(name string) *Broken {
-	for i := range c.Broken {
-		if c.Broken[i].Name == name {
-			return &c.Broken[i]
+func (conf *Configuration) BrokenEntry(name string) *Broken {
+	for i := range conf.Broken {
+		if conf.Broken[i].Name == name {
+			return &conf.Broken[i]
 		}
 	}
 	return nil
@@ -233,18 +233,18 @@ func (c *Configuration) BrokenEntry(name string) *Broken {
 
 // StartLimit returns how long a child may take from being wanted to being
 // ready: it may have to wait for the roots first.
-func (c *Configuration) StartLimit(name string) time.Duration {
+func (conf *Configuration) StartLimit(name string) time.Duration {
 	start := spec.DefaultStartTimeout
-	if child := c.Child(name); child != nil {
+	if child := conf.Child(name); child != nil {
 		start = child.Spec.WithDefaults().StartTimeout
 	}
-	return start + c.Roots.Timeout
+	return start + conf.Roots.Timeout
 }
 
 // ApprovalRules returns what an approval queue goes by.
-func (c *Configuration) ApprovalRules() approval.Rules {
-	return approval.Rules{Timeout: c.Approval.Timeout, Checker: c.Checker, Revision: func(child string) (uint64, bool) {
-		if child := c.Child(child); child != nil {
+func (conf *Configuration) ApprovalRules() approval.Rules {
+	return approval.Rules{Timeout: conf.Approval.Timeout, Checker: conf.Checker, Revision: func(child string) (uint64, bool) {
+		if child := conf.Child(child); child != nil {
 			return child.Spec.Revision, true
 		}
 		return 0, false

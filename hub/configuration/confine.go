@@ -12,19 +12,19 @@ import (
 // Boundary returns what the kernel is to hold a child to whose clients have these
 // roots. served is what the child is served: roots, directories of the policy, and
 // grants.
-func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []policy.Grant) sandbox.Boundary {
+func (conf *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []policy.Grant) sandbox.Boundary {
 	name := child.Spec.Name
-	if rule := c.Checker.Rules().UnlimitedRule(name); rule != "" {
+	if rule := conf.Checker.Rules().UnlimitedRule(name); rule != "" {
 		return sandbox.Boundary{WhyOpen: "the rule " + rule + " of the policy allows paths anywhere"}
 	}
-	b := sandbox.Boundary{Withheld: c.Checker.ClosedPaths(name)}
+	b := sandbox.Boundary{Withheld: conf.Checker.ClosedPaths(name)}
 	isRoot := make(map[string]bool, len(roots))
 	for _, r := range roots {
 		isRoot[r.Path] = true
 		b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 		b.Roots = append(b.Roots, r.Path)
 	}
-	beside := c.Checker.Rules().Directories(name, grants)
+	beside := conf.Checker.Rules().Directories(name, grants)
 	for _, r := range served {
 		if isRoot[r.Path] {
 			continue
@@ -41,7 +41,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grant
 		}
 	}
 	// Around what is protected the kernel can except nothing; at or below it there is nothing to give.
-	b.Areas = slices.DeleteFunc(b.Areas, func(r sandbox.Rule) bool { return c.Checker.Protects(r.Path) })
+	b.Areas = slices.DeleteFunc(b.Areas, func(r sandbox.Rule) bool { return conf.Checker.ProtectsPath(r.Path) })
 	b.Areas = sandbox.Sorted(b.Areas)
 	return b
 }
@@ -49,15 +49,15 @@ func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grant
 // CommonBoundary returns the boundary of a child that serves everybody: the
 // configured roots and the directories of the policy. If there are none it is empty,
 // whatever roots.when says: that is about calls, which each session's own roots judge.
-func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
+func (conf *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	if !child.Spec.Sandbox.Confines() {
 		return sandbox.Boundary{}
 	}
 	var roots []guard.Root
-	if len(child.Roots) > 0 || !c.fallbackOfHub().IsEmpty() { // each session asks for each child: no snapshot is made of nothing
-		roots = c.commonSnapshot(child).Roots()
+	if len(child.Roots) > 0 || !conf.fallbackOfHub().IsEmpty() { // each session asks for each child: no snapshot is made of nothing
+		roots = conf.commonSnapshot(child).Roots()
 	}
-	return c.ofAll().Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
+	return conf.ofAll().Boundary(child, roots, conf.CommonRoots()[child.Spec.Name], nil)
 }
 
 // AccessOf returns the access in the kernel that roles give.

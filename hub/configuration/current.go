@@ -23,47 +23,47 @@ type audienceConfiguration struct {
 }
 
 // For returns what is in force for a session: it follows c.
-func (c *Current) For(who Audience) *Current {
-	out := &Current{common: c.Common()}
+func (current *Current) For(who Audience) *Current {
+	out := &Current{common: current.Common()}
 	out.who.Store(&who)
 	return out
 }
 
 // NoteClient takes in how the client of a session calls itself. c is For someone. It is called once, before anything is looked up.
-func (c *Current) NoteClient(name string) {
-	who := *c.who.Load()
+func (current *Current) NoteClient(name string) {
+	who := *current.who.Load()
 	who.Toolsets.Client = name
-	c.who.Store(&who)
+	current.who.Store(&who)
 }
 
 // Common returns the Current that a reload sets: c itself, unless it is For someone.
-func (c *Current) Common() *Current {
-	if c.common != nil {
-		return c.common
+func (current *Current) Common() *Current {
+	if current.common != nil {
+		return current.common
 	}
-	return c
+	return current
 }
 
 // Set puts a Configuration in force. c is not For someone.
-func (c *Current) Set(now *Configuration) { c.now.Store(now) }
+func (current *Current) Set(now *Configuration) { current.now.Store(now) }
 
 // InForce returns the Configuration that counts for what starts now.
-func (c *Current) InForce() *Configuration {
-	if c.common == nil {
-		return c.now.Load()
+func (current *Current) InForce() *Configuration {
+	if current.common == nil {
+		return current.now.Load()
 	}
-	all, who := c.common.now.Load(), c.who.Load()
-	if last := c.last.Load(); last != nil && last.all == all && last.who == who {
+	all, who := current.common.now.Load(), current.who.Load()
+	if last := current.last.Load(); last != nil && last.all == all && last.who == who {
 		return last.view
 	}
 	now := all.For(*who)
-	c.last.Store(&audienceConfiguration{who, all, now})
+	current.last.Store(&audienceConfiguration{who, all, now})
 	return now
 }
 
 // AwaitInForce waits until the children are run by what InForce returns: they may be asked for then.
-func (c *Current) AwaitInForce() *Configuration {
-	now := c.InForce()
+func (current *Current) AwaitInForce() *Configuration {
+	now := current.InForce()
 	<-now.followed
 	return now
 }
@@ -74,8 +74,8 @@ var ErrSuperseded = errors.New("the configuration of this server has just change
 
 // IsSuperseded reports whether a child is no longer run as a Configuration has it, or is denied by now to those whom that
 // Configuration is for, or whether toolsets show something else by now.
-func (c *Current) IsSuperseded(by *Configuration, child string) bool {
-	was, now := by.Child(child), c.InForce()
+func (current *Current) IsSuperseded(by *Configuration, child string) bool {
+	was, now := by.Child(child), current.InForce()
 	is := now.Child(child)
 	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child) ||
 		now.toolsetView != by.toolsetView && !reflect.DeepEqual(now.toolsetView, by.toolsetView)

@@ -10,34 +10,34 @@ import (
 
 // ReadOffer returns what this Configuration shows of a child's offer. It is read once for all: the last reading counts if it is
 // the same offer.
-func (c *Configuration) ReadOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
-	return c.CatalogBuilder.Show(c.Common().readWhole(child.Spec.Name, raw))
+func (conf *Configuration) ReadOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
+	return conf.CatalogBuilder.Show(conf.Common().readWhole(child.Spec.Name, raw))
 }
 
-func (c *Configuration) readWhole(child string, raw *offers.RawOffer) *catalog.Offer {
-	c.mu.Lock()
-	last := c.read[child]
-	c.mu.Unlock()
+func (conf *Configuration) readWhole(child string, raw *offers.RawOffer) *catalog.Offer {
+	conf.mu.Lock()
+	last := conf.read[child]
+	conf.mu.Unlock()
 	if last != nil && last.Raw == raw {
 		return last
 	}
-	return c.CatalogBuilder.Read(child, raw)
+	return conf.CatalogBuilder.Read(child, raw)
 }
 
 // KeepOffer works like ReadOffer for an offer that others will want too.
-func (c *Configuration) KeepOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
-	return c.CatalogBuilder.Show(c.Common().keepWhole(child.Spec.Name, raw))
+func (conf *Configuration) KeepOffer(child *Child, raw *offers.RawOffer) *catalog.Offer {
+	return conf.CatalogBuilder.Show(conf.Common().keepWhole(child.Spec.Name, raw))
 }
 
-func (c *Configuration) keepWhole(child string, raw *offers.RawOffer) *catalog.Offer {
-	o := c.readWhole(child, raw)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last := c.read[child]; last != nil && last.Raw == raw {
+func (conf *Configuration) keepWhole(child string, raw *offers.RawOffer) *catalog.Offer {
+	o := conf.readWhole(child, raw)
+	conf.mu.Lock()
+	defer conf.mu.Unlock()
+	if last := conf.read[child]; last != nil && last.Raw == raw {
 		return last // of two readings at a time the first counts
 	}
-	c.read[child] = o
-	c.warnOmitted(o)
+	conf.read[child] = o
+	conf.warnOmitted(o)
 	return o
 }
 
@@ -45,7 +45,7 @@ func (c *Configuration) keepWhole(child string, raw *offers.RawOffer) *catalog.O
 const maxNamed = 10
 
 // warnOmitted logs what a child defines and is not offered.
-func (c *Configuration) warnOmitted(o *catalog.Offer) {
+func (conf *Configuration) warnOmitted(o *catalog.Offer) {
 	if len(o.Omitted) == 0 {
 		return
 	}
@@ -53,5 +53,5 @@ func (c *Configuration) warnOmitted(o *catalog.Offer) {
 	for _, left := range o.Omitted[:min(len(o.Omitted), maxNamed)] {
 		what = what.Str(printable.Escape(left.Name, 100) + ": " + printable.Escape(left.Reason, 300))
 	}
-	c.Log.Warn().Str("child", o.Child()).Int("count", len(o.Omitted)).Array("what", what).Msg("not everything that the server defines is offered")
+	conf.Log.Warn().Str("child", o.Child()).Int("count", len(o.Omitted)).Array("what", what).Msg("not everything that the server defines is offered")
 }

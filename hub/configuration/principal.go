@@ -25,30 +25,30 @@ type audienceKey struct {
 // For returns what c is for a session: the same, but for the rules of the policy that are for others, and for what no toolset of the session
 // shows. That is not there: c has no such child. Sessions about which the same rules are and that have the same toolsets get the same
 // Configuration. It is in force as long as c is, and shares what is read of offers. If nothing differs, it is c.
-func (c *Configuration) For(who Audience) *Configuration {
-	if c.views == nil {
-		return c
+func (conf *Configuration) For(who Audience) *Configuration {
+	if conf.views == nil {
+		return conf
 	}
-	checker, toolsetView := c.Checker.For(who.Principal), c.Toolsets.ViewOf(&who.Toolsets)
-	if checker == c.Checker && toolsetView == nil {
-		return c
+	checker, toolsetView := conf.Checker.ForPrincipal(who.Principal), conf.Toolsets.ViewOf(&who.Toolsets)
+	if checker == conf.Checker && toolsetView == nil {
+		return conf
 	}
-	return c.views.Get(audienceKey{checker, toolsetView.Key()}, func() *Configuration { return c.makeView(checker, toolsetView) })
+	return conf.views.Get(audienceKey{checker, toolsetView.Key()}, func() *Configuration { return conf.makeView(checker, toolsetView) })
 }
 
 // makeView makes the Configuration of For.
-func (c *Configuration) makeView(checker *validate.Checker, toolsetView *toolset.View) *Configuration {
+func (conf *Configuration) makeView(checker *validate.Checker, toolsetView *toolset.View) *Configuration {
 	out := &Configuration{
-		Number: c.Number, Settings: c.Settings, CatalogBuilder: c.CatalogBuilder.For(toolsetView), CommonRoots: c.CommonRoots, ownRoots: c.ownRoots,
-		children: c.children, cuts: c.cuts, followed: c.followed, replaced: c.replaced,
-		base: c.base, given: c.given, restartedAt: c.restartedAt, variants: c.variants, common: c, toolsetView: toolsetView,
+		Number: conf.Number, Settings: conf.Settings, CatalogBuilder: conf.CatalogBuilder.For(toolsetView), CommonRoots: conf.CommonRoots, ownRoots: conf.ownRoots,
+		children: conf.children, cuts: conf.cuts, followed: conf.followed, replaced: conf.replaced,
+		base: conf.base, given: conf.given, restartedAt: conf.restartedAt, variants: conf.variants, common: conf, toolsetView: toolsetView,
 	}
 	out.Checker = checker
 	hidden := func(name string) bool { return !toolsetView.ShowsServer(name) }
-	out.Broken = slices.DeleteFunc(slices.Clone(c.Broken), func(b Broken) bool { return checker.DeniesChild(b.Name) || hidden(b.Name) })
+	out.Broken = slices.DeleteFunc(slices.Clone(conf.Broken), func(b Broken) bool { return checker.DeniesChild(b.Name) || hidden(b.Name) })
 	if toolsetView != nil {
-		out.Children = slices.DeleteFunc(slices.Clone(c.Children), func(child Child) bool { return hidden(child.Spec.Name) })
-		out.Disabled = slices.DeleteFunc(slices.Clone(c.Disabled), hidden)
+		out.Children = slices.DeleteFunc(slices.Clone(conf.Children), func(child Child) bool { return hidden(child.Spec.Name) })
+		out.Disabled = slices.DeleteFunc(slices.Clone(conf.Disabled), hidden)
 		out.children = make(map[string]*Child, len(out.Children))
 		for i := range out.Children {
 			out.children[out.Children[i].Spec.Name] = &out.Children[i]
@@ -59,12 +59,12 @@ func (c *Configuration) makeView(checker *validate.Checker, toolsetView *toolset
 }
 
 // Common returns what is the same for all sessions: c itself, unless it is For someone.
-func (c *Configuration) Common() *Configuration {
-	if c.common != nil {
-		return c.common
+func (conf *Configuration) Common() *Configuration {
+	if conf.common != nil {
+		return conf.common
 	}
-	return c
+	return conf
 }
 
 // ofAll is c as it counts for what serves everybody: no rule for some people opens anything there.
-func (c *Configuration) ofAll() *Configuration { return c.Common().For(Audience{}) }
+func (conf *Configuration) ofAll() *Configuration { return conf.Common().For(Audience{}) }

@@ -146,17 +146,17 @@ func (l Limits) withDefaults() Limits {
 // RootsOf returns the Roots of a principal by its key; "" is a client that no token names. If
 // no boundary is known, no path of a client that a token names passes, unless
 // AllowWithoutRoots.
-func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
-	r := c.Roots
-	r.When.Denied = principal != "" && !c.AllowWithoutRoots
+func (settings *Settings) RootsOf(principal string) rootsmgr.Settings {
+	r := settings.Roots
+	r.When.Denied = principal != "" && !settings.AllowWithoutRoots
 	return r
 }
 
 // keepFrom takes from old what holds for as long as a hub lives.
-func (c Settings) keepFrom(old *Settings) Settings {
-	c.About.Name, c.About.Title = old.About.Name, old.About.Title
-	c.Version, c.FS, c.Log, c.OnStderrLine, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.OnStderrLine, old.Record, old.Inspect, old.Launcher
-	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
-	c.Audit.Recorder, c.Audit.Recent = old.Audit.Recorder, old.Audit.Recent
-	return c
+func (settings Settings) keepFrom(old *Settings) Settings {
+	settings.About.Name, settings.About.Title = old.About.Name, old.About.Title
+	settings.Version, settings.FS, settings.Log, settings.OnStderrLine, settings.Record, settings.Inspect, settings.Launcher = old.Version, old.FS, old.Log, old.OnStderrLine, old.Record, old.Inspect, old.Launcher
+	settings.Environ, settings.Home, settings.Dir, settings.Cache = old.Environ, old.Home, old.Dir, old.Cache
+	settings.Audit.Recorder, settings.Audit.Recent = old.Audit.Recorder, old.Audit.Recent
+	return settings
 }

@@ -50,11 +50,11 @@ var ErrSurroundings = errors.New("this client cannot be served by a hub of sever
 
 // SettingsFor returns the settings as they are in other surroundings. What differs is the children,
 // what is broken or disabled, the judge, and the roots of clients that give none.
-func (c *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
-	if c.Settings.ForSurroundings == nil {
-		return c.Settings, nil
+func (conf *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
+	if conf.Settings.ForSurroundings == nil {
+		return conf.Settings, nil
 	}
-	set, err := c.Settings.ForSurroundings(s)
+	set, err := conf.Settings.ForSurroundings(s)
 	if err != nil {
 		return Settings{}, fmt.Errorf("%w: %w", ErrSurroundings, err)
 	}
@@ -63,24 +63,24 @@ func (c *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
 
 // ForClient makes the Configuration of sessions in the surroundings that set is for. c is the
 // Configuration of the hub's own surroundings.
-func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configuration, error) {
-	e := newConfiguration(c.Number, c.skills)
-	e.base, e.given = c, set.Children
+func (conf *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configuration, error) {
+	e := newConfiguration(conf.Number, conf.skills)
+	e.base, e.given = conf, set.Children
 	environ, dir := set.Environ, set.Dir
-	set = set.keepFrom(&c.Settings)
+	set = set.keepFrom(&conf.Settings)
 	set.Environ, set.Dir = environ, dir
 	isDir := folderChecker()
 	return e, e.fillFrom(set, own, func(child *Child) {
 		s := &child.Spec
 		s.Environ, s.Dir = environ, dir
 		s.Variant = s.VariantDigest(isDir)
-		if s.Variant == c.variants()[s.Name] {
-			s.Variant, s.Revision = "", c.Child(s.Name).Spec.Revision
+		if s.Variant == conf.variants()[s.Name] {
+			s.Variant, s.Revision = "", conf.Child(s.Name).Spec.Revision
 			return
 		}
 		// The same for all sessions of the Variant, whenever they come, and until the child is
 		// to start again; never that of a Spec without one.
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", s.Variant, c.restartedAt[s.Name]))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", s.Variant, conf.restartedAt[s.Name]))
 		s.Revision = binary.BigEndian.Uint64(sum[:]) | 1<<63
 	})
 }
@@ -94,11 +94,11 @@ func (e *Configuration) Matches(set *Settings) bool {
 
 // readVariants digests what the children are in the hub's own surroundings, by name. It is
 // done when the first session has others.
-func (c *Configuration) readVariants() map[string]string {
+func (conf *Configuration) readVariants() map[string]string {
 	out, isDir := map[string]string{}, folderChecker()
-	for i := range c.Children {
-		s := c.Children[i].Spec
-		s.Environ, s.Dir = c.Environ, c.Dir
+	for i := range conf.Children {
+		s := conf.Children[i].Spec
+		s.Environ, s.Dir = conf.Environ, conf.Dir
 		out[s.Name] = s.VariantDigest(isDir)
 	}
 	return out
@@ -119,15 +119,15 @@ func folderChecker() func(path string) bool {
 }
 
 // countRestarts counts up for children that are to start again.
-func (c *Configuration) countRestarts(old *Configuration, restart []string) {
-	c.restartedAt = old.restartedAt
+func (conf *Configuration) countRestarts(old *Configuration, restart []string) {
+	conf.restartedAt = old.restartedAt
 	if len(restart) > 0 {
-		c.restartedAt = maps.Clone(old.restartedAt)
-		if c.restartedAt == nil {
-			c.restartedAt = map[string]uint64{}
+		conf.restartedAt = maps.Clone(old.restartedAt)
+		if conf.restartedAt == nil {
+			conf.restartedAt = map[string]uint64{}
 		}
 		for _, name := range restart {
-			c.restartedAt[name] = c.Number
+			conf.restartedAt[name] = conf.Number
 		}
 	}
 }

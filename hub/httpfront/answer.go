@@ -108,11 +108,11 @@ func answerPlain(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.A
 }
 
 // answerPlainModern answers a request before whose answer nothing had to be said.
-func answerPlainModern(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.Answer, status int, over bool) {
+func answerPlainModern(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.Answer, status int, callEnded bool) {
 	exchange.extendWrite(w)
 	defer answer.Free()
 	switch {
-	case over && answer.Result == nil:
+	case callEnded && answer.Result == nil:
 		answerWithStatus(w, http.StatusServiceUnavailable, exchange.id, answer)
 	case status != http.StatusOK:
 		answerWithStatus(w, status, exchange.id, answer)

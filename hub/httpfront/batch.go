@@ -29,7 +29,7 @@ func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, session *Fro
 		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json: a batch is answered with it")
 		return
 	}
-	all, err := jsonrpc.Messages(m.Frame)
+	messages, err := jsonrpc.Messages(m.Frame)
 	if err != nil {
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, nil, err.Error())
 		return
@@ -38,27 +38,27 @@ func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, session *Fro
 	b := &batchAnswers{}
 	b.room.Store(int64(f.hub.Limits().Frame))
 	var serving sync.WaitGroup
-	for _, raw := range all {
-		one := &jsonrpc.Message{}
-		err := jsonrpc.Split(raw, true, one)
+	for _, raw := range messages {
+		message := &jsonrpc.Message{}
+		err := jsonrpc.Split(raw, true, message)
 		if err == nil {
-			err = headers.CarryTrace(r.Header, one)
+			err = headers.CarryTrace(r.Header, message)
 		}
 		switch {
 		case err != nil:
 			b.refuseNext(nil, err.Error())
-		case one.LongID(f.hub.Limits().ID) != "":
-			b.refuseNext(one.ID, one.LongID(f.hub.Limits().ID))
-		case f.hub.IsModern(one):
-			b.refuseNext(one.ID, "a batch is of 2025-03-26, and this message of another version")
-		case one.IsRequest() && one.Method == methods.Initialize: // its answer decides whether there may be batches
-			b.refuseNext(one.ID, one.Method+" must not be part of a batch")
-		case one.IsRequest():
-			answer := b.nextAnswer(one.ID)
-			serving.Go(func() { f.serveMessage(answer, r, session, one, false, &bodyReservation{}) })
+		case message.LongID(f.hub.Limits().ID) != "":
+			b.refuseNext(message.ID, message.LongID(f.hub.Limits().ID))
+		case f.hub.IsModern(message):
+			b.refuseNext(message.ID, "a batch is of 2025-03-26, and this message of another version")
+		case message.IsRequest() && message.Method == methods.Initialize: // its answer decides whether there may be batches
+			b.refuseNext(message.ID, message.Method+" must not be part of a batch")
+		case message.IsRequest():
+			answer := b.nextAnswer(message.ID)
+			serving.Go(func() { f.serveMessage(answer, r, session, message, false, &bodyReservation{}) })
 		default:
-			if refused := f.takeMessage(w, r, session, one); refused != nil {
-				b.refuseNext(one.ID, refused.text)
+			if refused := f.takeMessage(w, r, session, message); refused != nil {
+				b.refuseNext(message.ID, refused.text)
 			}
 		}
 	}

@@ -40,32 +40,32 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, session *Fro
 		f.refuseRequest(w, r, http.StatusRequestEntityTooLarge, ReasonSize, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
-	in := &struct {
+	incoming := &struct {
 		m    jsonrpc.Message
 		held bodyReservation
 	}{held: bodyReservation{r: r.Body, session: session, share: share, front: f, frame: int64(f.hub.Limits().Frame)}}
 	if r.ContentLength < 0 { // else net/http reads no more than it says
-		in.held.r = http.MaxBytesReader(w, r.Body, limit)
+		incoming.held.r = http.MaxBytesReader(w, r.Body, limit)
 	}
-	body, err := readBody(&in.held, r.ContentLength)
+	body, err := readBody(&incoming.held, r.ContentLength)
 	if err == nil {
-		err = jsonrpc.Split(body, true, &in.m)
+		err = jsonrpc.Split(body, true, &incoming.m)
 	}
 	if err == nil {
-		err = headers.CarryTrace(r.Header, &in.m)
+		err = headers.CarryTrace(r.Header, &incoming.m)
 	}
 	if errors.Is(err, jsonrpc.ErrBatch) && session != nil && session.maySendBatches() {
-		in.m, err = jsonrpc.Message{Frame: body}, nil
+		incoming.m, err = jsonrpc.Message{Frame: body}, nil
 	}
-	if text := in.m.LongID(f.hub.Limits().ID); err == nil && text != "" {
-		in.held.releaseBytes()
-		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, in.m.ID, text)
+	if text := incoming.m.LongID(f.hub.Limits().ID); err == nil && text != "" {
+		incoming.held.releaseBytes()
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, incoming.m.ID, text)
 		return nil, nil
 	}
 	if err == nil {
-		return &in.m, &in.held
+		return &incoming.m, &incoming.held
 	}
-	in.held.releaseBytes()
+	incoming.held.releaseBytes()
 	var long *http.MaxBytesError
 	var syntax *jsonrpc.SyntaxError
 	switch {

@@ -56,8 +56,8 @@ func senderOf(r *http.Request) (client string, ok bool) {
 }
 
 func isForwarded(r *http.Request) bool {
-	_, is := senderOf(r)
-	return is
+	_, hasSender := senderOf(r)
+	return hasSender
 }
 
 // forwardRequest has the hub of a name serve a request, and reports whether that has answered. If not, the answer of this hub tells the name to

@@ -66,7 +66,16 @@ func New(hub Hub, options FrontOptions) (*Front, error) {
 	if options.Sessions <= 0 {
 		options.Sessions = 1000
 	}
-	f := &Front{hub: hub, fixed: options, log: options.Log, sessions: map[string]*FrontSession{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernSessions: map[string]*FrontSession{}, rejections: rejectionLog{count: options.Count, tell: options.Tell}}
+	f := &Front{
+		hub:            hub,
+		fixed:          options,
+		log:            options.Log,
+		sessions:       map[string]*FrontSession{},
+		owned:          map[string]int{},
+		shares:         map[string]*quota.Share{},
+		modernSessions: map[string]*FrontSession{},
+		rejections:     rejectionLog{count: options.Count, tell: options.Tell},
+	}
 	f.forwarded.prepare()
 	follow, err := f.Prepare(options)
 	if err != nil {
@@ -141,21 +150,21 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.currentStage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
-	toolset, served := readEndpoint(r.URL.Path)
-	login := f.hasLoginPage(r.URL.Path)
-	if r.ContentLength != 0 && (!served && !login || r.Method != http.MethodPost) {
+	toolset, isEndpoint := readEndpoint(r.URL.Path)
+	isLoginPage := f.hasLoginPage(r.URL.Path)
+	if r.ContentLength != 0 && (!isEndpoint && !isLoginPage || r.Method != http.MethodPost) {
 		closeAfterAnswer(w) // nothing else reads a body
 	}
-	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
-	case served:
+	switch isRead := r.Method == http.MethodGet || r.Method == http.MethodHead; {
+	case isEndpoint:
 		f.serveEndpoint(w, r, toolset)
-	case login:
+	case isLoginPage:
 		f.serveLogin(w, r)
 	case f.metadataHandler(r.URL.Path) != nil:
 		f.metadataHandler(r.URL.Path).ServeHTTP(w, r)
-	case r.URL.Path == "/healthz" && look:
+	case r.URL.Path == "/healthz" && isRead:
 		_, _ = io.WriteString(w, "ok\n")
-	case r.URL.Path == "/readyz" && look:
+	case r.URL.Path == "/readyz" && isRead:
 		f.answerReadyz(w, r)
 	case r.URL.Path == peers.Path && f.active.Load().peers.ServeName(w, r):
 	default:

@@ -391,9 +391,9 @@ func (session *FrontSession) registerRequest(id string) (*activeRequest, *refusa
 	active := &activeRequest{id: id}
 	session.mu.Lock()
 	defer session.mu.Unlock()
-	_, twice := session.serving[id]
+	_, isRepeated := session.serving[id]
 	switch {
-	case twice:
+	case isRepeated:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
 	case len(session.serving) >= (quota.Waiting+1)*cap(session.slots):
 		return nil, busyRefusal(ReasonCalls, "too many requests of this session wait for their turn; send it again later")
@@ -452,19 +452,19 @@ func (session *FrontSession) newRequestStream() *events.Stream {
 // while, in case the client's connection broke before it had everything.
 func (session *FrontSession) finishStream(stream *events.Stream) {
 	session.mu.Lock()
-	all := append(session.finished, stream)
+	finished := append(session.finished, stream)
 	total := 0
-	for _, old := range all {
+	for _, old := range finished {
 		total += old.Bytes()
 	}
 	var gone []*events.Stream
-	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
-		gone = append(gone, all[0])
-		total -= all[0].Bytes()
-		delete(session.streams, all[0].ID)
-		all = append(all[:0:0], all[1:]...)
+	for len(finished) > 0 && (len(finished) > finishedStreams || total > finishedBytes) {
+		gone = append(gone, finished[0])
+		total -= finished[0].Bytes()
+		delete(session.streams, finished[0].ID)
+		finished = append(finished[:0:0], finished[1:]...)
 	}
-	session.finished = all
+	session.finished = finished
 	session.mu.Unlock()
 	for _, old := range gone {
 		old.Drop()

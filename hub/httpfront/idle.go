@@ -15,48 +15,48 @@ type idleSessions struct {
 
 // addIdle takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (p *idleSessions) addIdle(session *FrontSession, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (idle *idleSessions) addIdle(session *FrontSession, now time.Time) {
+	idle.mu.Lock()
+	defer idle.mu.Unlock()
 	if session.ctx.Err() != nil || session.idleNode.value != nil {
 		return
 	}
-	if p.byPrincipal == nil {
-		p.byPrincipal = map[string]*chain[FrontSession]{}
+	if idle.byPrincipal == nil {
+		idle.byPrincipal = map[string]*chain[FrontSession]{}
 	}
-	own := p.byPrincipal[session.principal]
+	own := idle.byPrincipal[session.principal]
 	if own == nil {
 		own = &chain[FrontSession]{}
-		p.byPrincipal[session.principal] = own
+		idle.byPrincipal[session.principal] = own
 	}
 	own.addNode(&session.idleNode, session)
 	session.idleSince = now
 }
 
 // removeIdle takes a session out that is used again, or has ended.
-func (p *idleSessions) removeIdle(session *FrontSession) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if own := p.byPrincipal[session.principal]; own != nil {
+func (idle *idleSessions) removeIdle(session *FrontSession) {
+	idle.mu.Lock()
+	defer idle.mu.Unlock()
+	if own := idle.byPrincipal[session.principal]; own != nil {
 		own.removeNode(&session.idleNode)
 	}
 }
 
 // forgetPrincipal takes a principal out who has no session any more.
-func (p *idleSessions) forgetPrincipal(principal string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byPrincipal, principal)
+func (idle *idleSessions) forgetPrincipal(principal string) {
+	idle.mu.Lock()
+	defer idle.mu.Unlock()
+	delete(idle.byPrincipal, principal)
 }
 
 // longestIdle returns the session that has been idle longest, of one principal or, with
 // all, of anybody; nil if there is none that came to rest before.
-func (p *idleSessions) longestIdle(principal string, all bool, before time.Time) *FrontSession {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (idle *idleSessions) longestIdle(principal string, ofAnyone bool, before time.Time) *FrontSession {
+	idle.mu.Lock()
+	defer idle.mu.Unlock()
 	var found *FrontSession
-	for name, own := range p.byPrincipal {
-		if !all && name != principal || own.first == nil {
+	for name, own := range idle.byPrincipal {
+		if !ofAnyone && name != principal || own.first == nil {
 			continue
 		}
 		if first := own.first.value; first.idleSince.Before(before) {
@@ -68,11 +68,11 @@ func (p *idleSessions) longestIdle(principal string, all bool, before time.Time)
 
 // heaviestIdle returns the session that has been idle longest of the principal that has most
 // sessions, of those who have more than so many. Its caller holds Front.mu.
-func (p *idleSessions) heaviestIdle(than int) *FrontSession {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (idle *idleSessions) heaviestIdle(than int) *FrontSession {
+	idle.mu.Lock()
+	defer idle.mu.Unlock()
 	var found *FrontSession
-	for _, own := range p.byPrincipal {
+	for _, own := range idle.byPrincipal {
 		if own.first == nil || own.first.value.share == nil {
 			continue
 		}

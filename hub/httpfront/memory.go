@@ -30,17 +30,17 @@ var errHeld = errors.New("the requests that are being read or served hold too mu
 type byteBudget struct{ taken atomic.Int64 }
 
 // takeBytes adds n bytes and reports whether the total stays within most. The caller calls give in
-// either case. own is what the principal takes; nil: no one is told apart. divided: there may be
-// others. first: nothing was taken before.
-func (p *byteBudget) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
+// either case. own is what the principal takes; nil: no one is told apart. isDivided: there may be
+// others. isFirst: nothing was taken before.
+func (p *byteBudget) takeBytes(own *atomic.Int64, n, most int64, isDivided bool) (ok, isFirst bool) {
 	all := p.taken.Add(n)
-	first = all == n
+	isFirst = all == n
 	if own != nil {
-		if mine := own.Add(n); divided {
+		if mine := own.Add(n); isDivided {
 			most -= mine
 		}
 	}
-	return all <= most, first
+	return all <= most, isFirst
 }
 
 func (p *byteBudget) giveBytes(own *atomic.Int64, n int64) {
@@ -98,8 +98,8 @@ func (f *Front) reserveAnswer(session *FrontSession, answer *jsonrpc.Answer) (n 
 	}
 	frame := int64(f.hub.Limits().Frame)
 	own := session.unreadBytes.Add(n)
-	fits, first := f.unreadAnswers.takeBytes(session.share.Answers(), n, allBodies*frame, f.active.Load().hasSeveralCallers())
-	if first || fits && own <= heldBodies*frame {
+	fits, isFirst := f.unreadAnswers.takeBytes(session.share.Answers(), n, allBodies*frame, f.active.Load().hasSeveralCallers())
+	if isFirst || fits && own <= heldBodies*frame {
 		return n
 	}
 	f.releaseAnswer(session, n)

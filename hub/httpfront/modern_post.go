@@ -53,10 +53,10 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller a
 		f.answerRefused(w, r, refused, nil)
 		return
 	}
-	left := false
+	hasLeft := false
 	leave := func() {
-		if !left {
-			left = true
+		if !hasLeft {
+			hasLeft = true
 			session.leaveConnection(isPost)
 		}
 	}
@@ -76,7 +76,7 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller a
 			f.answerRefused(w, r, refused, m.ID)
 			return
 		}
-		left = false
+		hasLeft = false
 	}
 	switch {
 	case m.IsRequest():
@@ -176,16 +176,16 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, sessi
 		defer slot.releaseSlot()
 	}
 	answer := request.Serve(ctx, exchange)
-	over, unread := ctx.Err() != nil, r.Context().Err() != nil
-	if refusal := exchange.refusedAnswer(); !over && refusal.Error != nil {
+	callEnded, clientGone := ctx.Err() != nil, r.Context().Err() != nil
+	if refusal := exchange.refusedAnswer(); !callEnded && refusal.Error != nil {
 		answer = refusal // with its code, which package modern has replaced as if a child had sent it
 	}
-	if !over && answer.Error == nil && headers.PreferEvents(r.Header) {
+	if !callEnded && answer.Error == nil && headers.PreferEvents(r.Header) {
 		exchange.base.ensureStream() // not before: an error has its status
 	}
 	n := f.reserveAnswer(session, &answer)
-	if !exchange.base.finishExchange(answer, unread) {
-		answerPlainModern(w, &exchange.base, answer, statusOf(request, answer), over)
+	if !exchange.base.finishExchange(answer, clientGone) {
+		answerPlainModern(w, &exchange.base, answer, statusOf(request, answer), callEnded)
 	}
 	f.releaseAnswer(session, n)
 }

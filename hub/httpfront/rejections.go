@@ -68,9 +68,9 @@ type rejectionLog struct {
 }
 
 // addRejection takes a rejection, and tells it if there is room.
-func (d *rejectionLog) addRejection(one Rejection, now time.Time) {
+func (d *rejectionLog) addRejection(rejection Rejection, now time.Time) {
 	if d.count != nil {
-		d.count(one.Status, one.Reason)
+		d.count(rejection.Status, rejection.Reason)
 	}
 	d.mu.Lock()
 	if d.full.Before(now) {
@@ -78,25 +78,25 @@ func (d *rejectionLog) addRejection(one Rejection, now time.Time) {
 	}
 	if d.full.Sub(now) > (rejectionBurst-1)*rejectionEvery {
 		d.held++
-		d.last = one
+		d.last = rejection
 		d.mu.Unlock()
 		return
 	}
 	d.full = d.full.Add(rejectionEvery)
-	one.Suppressed, d.held = d.held, 0
+	rejection.Suppressed, d.held = d.held, 0
 	d.mu.Unlock()
-	d.tellOne(one)
+	d.tellOne(rejection)
 }
 
 // flushHeld tells the last of the refusals that were not told, and how many there were.
 func (d *rejectionLog) flushHeld() {
 	d.mu.Lock()
-	one, held := d.last, d.held
+	rejection, held := d.last, d.held
 	d.held, d.last = 0, Rejection{}
 	d.mu.Unlock()
 	if held > 0 {
-		one.Suppressed = held - 1
-		d.tellOne(one)
+		rejection.Suppressed = held - 1
+		d.tellOne(rejection)
 	}
 }
 

@@ -70,12 +70,12 @@ func (f *Front) stopServer(server *http.Server) {
 }
 
 // drainWork waits until all is over, for so long at most, and not if someone is in a hurry.
-func (f *Front) drainWork(most time.Duration, over func() bool) {
+func (f *Front) drainWork(most time.Duration, isDone func() bool) {
 	limit := time.NewTimer(most)
 	defer limit.Stop()
 	look := time.NewTicker(stopLook)
 	defer look.Stop()
-	for !over() {
+	for !isDone() {
 		select {
 		case <-f.fixed.Hurry:
 			return
@@ -90,17 +90,17 @@ func (f *Front) drainWork(most time.Duration, over func() bool) {
 // is when the end was asked for.
 func (f *Front) retireAll(since time.Time) bool {
 	f.mu.Lock()
-	all := f.allSessions()
+	sessions := f.allSessions()
 	f.mu.Unlock()
-	left := f.forwarded.calls.Load() == 0
-	for _, session := range all {
+	allRetired := f.forwarded.calls.Load() == 0
+	for _, session := range sessions {
 		if session.retireStreams(since) {
 			session.cancel(errStopping)
 		} else {
-			left = false
+			allRetired = false
 		}
 	}
-	return left
+	return allRetired
 }
 
 // underWay counts the requests whose clients wait for an answer.
@@ -118,17 +118,17 @@ func (f *Front) underWay() (n int) {
 func (f *Front) closeAll(most time.Duration) {
 	f.setStage(closed)
 	f.mu.Lock()
-	all := f.allSessions()
+	sessions := f.allSessions()
 	f.mu.Unlock()
-	for _, session := range all {
+	for _, session := range sessions {
 		session.cancel(errStopping)
 	}
-	over := make(chan struct{})
+	ended := make(chan struct{})
 	go func() { // it ends with the front, which waits for the same
 		f.running.Wait()
-		close(over)
+		close(ended)
 	}()
-	worker.Within(over, most)
+	worker.Within(ended, most)
 }
 
 // retireStreams ends the streams of a client, if no call of it is under way, and reports whether

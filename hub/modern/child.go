@@ -23,9 +23,9 @@ type childState struct {
 // ForwardInput makes the result input_required of a child the answer to the client.
 // The child's questions keep their keys; of a request that was judged by roots the
 // client is asked for these along with them, for it will be judged again; likewise
-// if the child asks for roots that the client has not given (roots). The child has
+// if the child asks for roots that the client has not given (asksRoots). The child has
 // asked for nothing that the client did not declare: package rounds asks Abilities.Refuses.
-func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
+func (c *Client) ForwardInput(child string, of func() []byte, asksRoots bool) (jsonrpc.Answer, bool) {
 	result := of()
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
 	sealed, err := c.server.sealState(c.stateSubject(), stateChild, append(append([]byte(child), 0), state...))
@@ -34,7 +34,7 @@ func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonr
 	}
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}
-	if roots || c.input.roots != nil {
+	if asksRoots || c.input.roots != nil {
 		all = append(all, `"`+RootsKey+`":{"method":"roots/list","params":{}}`...)
 	}
 	all = jsonrpc.AppendMembers(all, requests, notRoots)
@@ -95,21 +95,21 @@ func childAnswers(responses []byte) []byte {
 
 // holdsRoots reports whether a raw answer is one to roots/list, or some parser
 // could take it for one: the answers to nothing else have such a member.
-func holdsRoots(answer []byte) (yes bool) {
+func holdsRoots(answer []byte) (isFound bool) {
 	_ = jsonrpc.Members(answer, func(name string, _ []byte) bool {
-		yes = strings.EqualFold(name, "roots")
-		return !yes
+		isFound = strings.EqualFold(name, "roots")
+		return !isFound
 	})
-	return yes
+	return isFound
 }
 
 // AnswersRoots reports whether a raw object of answers has one about roots.
-func AnswersRoots(responses []byte) (yes bool) {
+func AnswersRoots(responses []byte) (isFound bool) {
 	_ = jsonrpc.Members(responses, func(_ string, value []byte) bool {
-		yes = holdsRoots(value)
-		return !yes
+		isFound = holdsRoots(value)
+		return !isFound
 	})
-	return yes
+	return isFound
 }
 
 // WithRoots returns the answers in a raw object with those about roots made the

@@ -81,8 +81,8 @@ func withContent(answer jsonrpc.Answer) jsonrpc.Answer {
 func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
 // rawScope returns the value of cacheScope, raw.
-func (c Caching) rawScope() string {
-	if c.Public {
+func (caching Caching) rawScope() string {
+	if caching.Public {
 		return `"public"`
 	}
 	return `"private"`

@@ -42,7 +42,7 @@ func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.WaitBudget) (rootsm
 // client asked for roots only if that denies it.
 func (c *Client) NoteScan(scan *validate.Scan) {
 	if c.mayBeAsked {
-		c.judging.unsure = !scan.Certain()
+		c.judging.unsure = !scan.IsCertain()
 	}
 }
 

@@ -94,8 +94,8 @@ func (gate *rootsGate) lineUp(set string) (*gateWaiter, bool) {
 	gate.mu.Lock()
 	defer gate.mu.Unlock()
 	waiter := &gateWaiter{set: set, admitted: make(chan struct{})}
-	switch free := gate.inside == 0 || gate.set == set && len(gate.queue) == 0; {
-	case free:
+	switch isFree := gate.inside == 0 || gate.set == set && len(gate.queue) == 0; {
+	case isFree:
 		gate.set = set
 		gate.admitWaiter(waiter)
 	case len(gate.queue) >= gate.most:

@@ -198,21 +198,21 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 // finishAnswer gives the answer of the work the shape of this era.
 func (c *Client) finishAnswer(answer jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Lock()
-	typed, roots := c.state.keepsResultType, c.state.needsRoots
+	keepsResultType, needsRoots := c.state.keepsResultType, c.state.needsRoots
 	c.state.current = nil
 	c.mu.Unlock()
-	if roots {
+	if needsRoots {
 		answer.Free()
 		return c.rootsQuestion()
 	}
 	var keep *Caching
-	if methods.Of(c.request.Method).Cacheable && !typed {
+	if methods.Of(c.request.Method).Cacheable && !keepsResultType {
 		keep = &Caching{}
 	}
-	if c.request.Method == methods.CallTool && !typed {
+	if c.request.Method == methods.CallTool && !keepsResultType {
 		answer = withContent(answer)
 	}
-	return c.server.Result(answer, keep, typed)
+	return c.server.Result(answer, keep, keepsResultType)
 }
 
 // NewClient returns the client of a request that is answered by none of Serve's

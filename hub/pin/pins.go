@@ -172,7 +172,7 @@ func ParseAccepted(text []byte) (a Accepted) {
 }
 
 // Format returns the text that ParseAccepted reads.
-func (a Accepted) Format() []byte {
-	text, _ := json.Marshal(a) // of strings
+func (accepted Accepted) Format() []byte {
+	text, _ := json.Marshal(accepted) // of strings
 	return text
 }

@@ -39,9 +39,9 @@ type Session interface {
 	// Lists returns the lists of what is on offer as they are now, always in the
 	// same order.
 	Lists() []List
-	// InTurn asks the children that may have a resource and tell about changes, the
+	// AskInOrder asks the children that may have a resource and tell about changes, the
 	// likeliest first, until one has it. It begins again if a child was replaced.
-	InTurn(ctx context.Context, uri string, ask func(ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer
+	AskInOrder(ctx context.Context, uri string, ask func(ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer
 	// First returns the likeliest of them, nil if there is none: then the answer
 	// says so.
 	First(ctx context.Context, uri string) (ResourceSource, jsonrpc.Answer)
@@ -324,7 +324,7 @@ func (n *Notifier) Subscribe(ctx context.Context, m *jsonrpc.Message, uri string
 }
 
 func (n *Notifier) subscribeFor(ctx context.Context, m *jsonrpc.Message, uri string, who *subscriber) jsonrpc.Answer {
-	return n.session.InTurn(ctx, uri, func(p ResourceSource) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
+	return n.session.AskInOrder(ctx, uri, func(p ResourceSource) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
 }
 
 // subscribeAt subscribes at one child. The subscription is entered first: an update

@@ -30,7 +30,7 @@ func (c *oneChild) Notify(context.Context, string, ...[]byte) error { return nil
 func (c *oneChild) TryNotify(string, ...[]byte) bool                { return true }
 func (c *oneChild) Lists() []List                                   { return nil }
 
-func (c *oneChild) InTurn(_ context.Context, uri string, ask func(ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (c *oneChild) AskInOrder(_ context.Context, uri string, ask func(ResourceSource) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	a, _ := ask(c.At("kid", uri))
 	return a
 }

@@ -262,11 +262,11 @@ func (l *stream) askEach(ctx context.Context, all []string, grant func(context.C
 	defer cancel()
 	ok := make([]bool, len(all))
 	var wait sync.WaitGroup
-	turns := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, atOnce)
 	for i, one := range all {
 		wait.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			ok[i] = grant(ctx, one)
 		})
 	}

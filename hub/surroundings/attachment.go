@@ -59,7 +59,7 @@ func (t *Table) Prepare(ctx context.Context, s configuration.Surroundings) (*Att
 }
 
 func (a *Attachment) prepareOnce(ctx context.Context) (err error) {
-	a.prepared, err = a.readConfig(ctx, LookTime, a.table.InForce(), a.table.sup.InspectNew)
+	a.prepared, err = a.readConfig(ctx, LookTime, a.table.InForce(), a.table.sup.InspectNewPaths)
 	return err
 }
 

@@ -35,12 +35,12 @@ func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []c
 // enters. A session for which conf cannot be ends, and ended learns why. No two calls run at a time. The disk is read before
 // the lock is taken: who enters meanwhile is read in the next round.
 func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
-	seen, read := []children.InspectedPaths{t.sup.Inspect(conf.Specs())}, map[*Attachment]rereadConfig{}
+	seen, read := []children.InspectedPaths{t.sup.InspectPaths(conf.Specs())}, map[*Attachment]rereadConfig{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for missing := t.unreadAttachments(read); len(missing) > 0; missing = t.unreadAttachments(read) {
 		t.mu.Unlock()
-		maps.Copy(read, t.readFor(conf, missing, t.sup.Inspect))
+		maps.Copy(read, t.readFor(conf, missing, t.sup.InspectPaths))
 		t.mu.Lock()
 	}
 	next := t.forEach(conf, read, func(a *Attachment, why error) {
@@ -54,7 +54,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 		}
 	}
 	replace(next)
-	t.sup.Apply(t.allSpecs(), seen...)
+	t.sup.ApplySpecs(t.allSpecs(), seen...)
 	for _, now := range t.inForce() {
 		now.MarkFollowed(nil)
 	}

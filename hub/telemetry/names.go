@@ -90,8 +90,8 @@ var codes = [...]int{-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32
 const outcomes = int(firstCode) + len(codes)
 
 // outcomeWords returns the attributes of an outcome.
-func (o outcomeClass) outcomeWords() (errorType, code string) {
-	switch o {
+func (class outcomeClass) outcomeWords() (errorType, code string) {
+	switch class {
 	case succeeded:
 		return "", ""
 	case toolError:
@@ -105,7 +105,7 @@ func (o outcomeClass) outcomeWords() (errorType, code string) {
 	case failed:
 		return otherError, ""
 	}
-	code = strconv.Itoa(codes[o-firstCode])
+	code = strconv.Itoa(codes[class-firstCode])
 	return code, code
 }
 

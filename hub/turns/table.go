@@ -14,11 +14,11 @@ type Table struct {
 }
 
 // QueueOf returns the queue of a server; nil if nothing bounds its requests.
-func (t *Table) QueueOf(server string) *ServerQueue {
-	if t == nil {
+func (table *Table) QueueOf(server string) *ServerQueue {
+	if table == nil {
 		return nil
 	}
-	queues := t.bounded.Load()
+	queues := table.bounded.Load()
 	if queues == nil {
 		return nil
 	}
@@ -26,43 +26,43 @@ func (t *Table) QueueOf(server string) *ServerQueue {
 }
 
 // BoundsAny reports whether some server has limits.
-func (t *Table) BoundsAny() bool { return t != nil && t.bounded.Load() != nil }
+func (table *Table) BoundsAny() bool { return table != nil && table.bounded.Load() != nil }
 
 // Set puts the limits of all servers in force, by server. What waits for its turn waits on, or begins if there is room now.
-func (t *Table) Set(limits map[string]Limits) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (table *Table) Set(limits map[string]Limits) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
 	bounded := map[string]*ServerQueue{}
 	for server, l := range limits {
 		if l.AreNone() {
 			continue
 		}
-		queue := t.all[server]
+		queue := table.all[server]
 		if queue == nil {
-			if t.all == nil {
-				t.all = map[string]*ServerQueue{}
+			if table.all == nil {
+				table.all = map[string]*ServerQueue{}
 			}
 			queue = newServerQueue(server)
-			t.all[server] = queue
+			table.all[server] = queue
 		}
 		queue.setLimits(l)
 		bounded[server] = queue
 	}
-	for server, queue := range t.all {
+	for server, queue := range table.all {
 		if bounded[server] == nil {
 			queue.setLimits(Limits{})
 		}
 	}
 	if len(bounded) == 0 {
-		t.bounded.Store(nil)
+		table.bounded.Store(nil)
 		return
 	}
-	t.bounded.Store(&bounded)
+	table.bounded.Store(&bounded)
 }
 
 // Waiting returns how many requests wait.
-func (t *Table) Waiting() (n int64) {
-	queues := t.bounded.Load()
+func (table *Table) Waiting() (n int64) {
+	queues := table.bounded.Load()
 	if queues == nil {
 		return 0
 	}

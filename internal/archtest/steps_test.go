@@ -23,10 +23,10 @@ var steps = []struct {
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.sendExtension": ""}},
 	{"scan", []string{"scanArguments"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
-		"hub/call Sender.judgeOnce":       "",
+		"hub/call Sender.judgeAttempt":    "",
 		"hub/catalog Tool.CommonDecision": "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
-	{"judge", []string{"judgeOnce"}, "", map[string]string{
+	{"judge", []string{"judgeAttempt"}, "", map[string]string{
 		"hub/call attempt.judgeRequest":   "twice: again by what the client has said when it was asked once more",
 		"hub/call attempt.ensureConfined": "a root has been replaced, and another process serves the call",
 		"hub/call Sender.judgeAgain":      "a call that was made, whose kept result is read after a reload",

@@ -37,66 +37,66 @@ func Messages(frame []byte) ([][]byte, error) {
 }
 
 // takeBatch deals with a line that is an array, on the read loop.
-func (c *Conn) takeBatch(reader *lines.Reader) {
+func (conn *Conn) takeBatch(reader *lines.Reader) {
 	frame, _ := reader.Take() // the requests in it are served from there
 	all, err := Messages(frame)
 	if err != nil {
-		c.takeBadLine(frame, err, c.refuseRequest)
+		conn.takeBadLine(frame, err, conn.refuseRequest)
 		return
 	}
-	reply := &batchResponse{conn: c, left: 1}
-	entries := c.openAll(all)
+	reply := &batchResponse{conn: conn, left: 1}
+	entries := conn.openAll(all)
 	reader.Commit()
 	for i, raw := range all {
 		if entries != nil {
-			c.keptEntry = entries[i]
+			conn.keptEntry = entries[i]
 		}
-		c.takeMember(raw, reply)
-		c.keptEntry = nil
+		conn.takeMember(raw, reply)
+		conn.keptEntry = nil
 	}
 	reply.endOne(true)
 }
 
 // openAll enters the requests of a batch into kept memory; nil: there is none.
-func (c *Conn) openAll(all [][]byte) []*kept.Entry {
-	if c.options.Kept == nil {
+func (conn *Conn) openAll(all [][]byte) []*kept.Entry {
+	if conn.options.Kept == nil {
 		return nil
 	}
 	entries := make([]*kept.Entry, len(all))
 	for i, raw := range all {
 		m := &Message{}
-		if Split(raw, c.options.Strict, m) == nil && m.IsRequest() {
-			entries[i] = c.options.Kept.Open(m.ID)
+		if Split(raw, conn.options.Strict, m) == nil && m.IsRequest() {
+			entries[i] = conn.options.Kept.Open(m.ID)
 		}
 	}
 	return entries
 }
 
 // takeMember deals with one message of a batch.
-func (c *Conn) takeMember(raw []byte, reply *batchResponse) {
+func (conn *Conn) takeMember(raw []byte, reply *batchResponse) {
 	m := &Message{}
-	if err := Split(raw, c.options.Strict, m); err != nil {
-		c.takeBadLine(raw, err, reply.addError)
+	if err := Split(raw, conn.options.Strict, m); err != nil {
+		conn.takeBadLine(raw, err, reply.addError)
 		return
 	}
 	switch {
-	case c.options.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
+	case conn.options.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
 		reply.addError(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
 	case !m.IsRequest():
-		c.dispatchMessage(nil, m)
-	case m.LongID(c.options.IDLimit) != "":
-		reply.addError(m.ID, CodeInvalidRequest, m.LongID(c.options.IDLimit))
-	case c.onReadLoop(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
+		conn.dispatchMessage(nil, m)
+	case m.LongID(conn.options.IDLimit) != "":
+		reply.addError(m.ID, CodeInvalidRequest, m.LongID(conn.options.IDLimit))
+	case conn.onReadLoop(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
 		reply.addError(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
 	default:
-		req, refusal := c.enterRequest(m)
+		req, refusal := conn.enterRequest(m)
 		if req == nil {
 			reply.addError(m.ID, CodeInvalidRequest, refusal)
 			return
 		}
 		req.message, req.response = m, reply
 		reply.expectAnswer()
-		c.spawnRequest(req)
+		conn.spawnRequest(req)
 	}
 }
 

@@ -29,62 +29,62 @@ type callOutcome struct {
 // which must not be cancelled) and the error is the cause of ctx; large params
 // may then still be in use and must not be written to. Other errors match ErrClosed, or are a *BrokenError.
 // An error object of the peer is not an error of Call.
-func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Response, error) {
+func (conn *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	id := c.lastID.Add(1)
-	call, ok := c.freeCalls.Get().(*openCall)
+	id := conn.lastID.Add(1)
+	call, ok := conn.freeCalls.Get().(*openCall)
 	if !ok {
 		call = &openCall{ch: make(chan callOutcome, 1)}
 	}
-	c.mu.Lock()
-	if closed := c.tables.closed; closed != nil {
-		c.mu.Unlock()
-		c.freeCalls.Put(call)
+	conn.mu.Lock()
+	if closed := conn.tables.closed; closed != nil {
+		conn.mu.Unlock()
+		conn.freeCalls.Put(call)
 		return nil, &ClosedError{Reason: closed.Reason, Unsent: true}
 	}
-	c.tables.pending[id] = call
-	c.mu.Unlock()
+	conn.tables.pending[id] = call
+	conn.mu.Unlock()
 
 	f := newFrame()
 	f.makeRequest(id, method, params)
-	entry := c.enterAsked(id)
+	entry := conn.enterAsked(id)
 	defer entry.Void()
-	queued, err := c.writer.Send(ctx, f.parts, entry.Marks()...)
+	queued, err := conn.writer.Send(ctx, f.parts, entry.Marks()...)
 	if err == nil {
 		f.freeFrame()
 		select {
 		case outcome := <-call.ch:
-			c.freeCalls.Put(call)
+			conn.freeCalls.Put(call)
 			return outcome.resp, outcome.err
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
 	}
-	if c.forgetCall(id) == nil {
+	if conn.forgetCall(id) == nil {
 		outcome := <-call.ch // the answer, or the end of the Conn, came at the same moment
-		c.freeCalls.Put(call)
+		conn.freeCalls.Put(call)
 		return outcome.resp, outcome.err
 	}
-	c.freeCalls.Put(call)
+	conn.freeCalls.Put(call)
 	if ctx.Err() == nil {
 		return nil, closedBy(err)
 	}
-	c.cancelled.Add(1)
+	conn.cancelled.Add(1)
 	err = context.Cause(ctx)
 	if queued && method != "initialize" {
-		c.cancelPeer(strconv.AppendUint(nil, id, 10), err)
+		conn.cancelPeer(strconv.AppendUint(nil, id, 10), err)
 	}
 	return nil, err
 }
 
 // enterAsked enters a request of our own into kept memory.
-func (c *Conn) enterAsked(n uint64) *kept.Entry {
-	if c.options.Kept == nil {
+func (conn *Conn) enterAsked(n uint64) *kept.Entry {
+	if conn.options.Kept == nil {
 		return nil
 	}
-	return c.options.Kept.Ask(strconv.AppendUint(nil, n, 10))
+	return conn.options.Kept.Ask(strconv.AppendUint(nil, n, 10))
 }
 
 // closedBy makes an error of the Writer one that matches ErrClosed. Part of the message may have been written.
@@ -96,12 +96,12 @@ func closedBy(err error) error {
 }
 
 // cancelPeer informs the peer that no caller waits for its answer any more.
-func (c *Conn) cancelPeer(id []byte, cause error) {
+func (conn *Conn) cancelPeer(id []byte, cause error) {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeNotification(methodCancelled, [][]byte{AppendCancel(nil, id, cause)})
-	if !c.writer.TrySend(controlGap, f.parts) {
-		c.dropped.Add(1)
+	if !conn.writer.TrySend(controlGap, f.parts) {
+		conn.dropped.Add(1)
 	}
 }
 
@@ -121,29 +121,29 @@ func AppendCancel(b, id []byte, cause error) []byte {
 }
 
 // forgetCall takes a pending call out of the table; nil when there is none.
-func (c *Conn) forgetCall(n uint64) *openCall {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	call := c.tables.pending[n]
-	delete(c.tables.pending, n)
+func (conn *Conn) forgetCall(n uint64) *openCall {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	call := conn.tables.pending[n]
+	delete(conn.tables.pending, n)
 	return call
 }
 
 // forgetRaw works like forgetCall for the id of an answer. Our ids are whole numbers. A strict peer
 // must return them as they were, because its answers may be decisions of people. A
 // lenient peer may spell them otherwise.
-func (c *Conn) forgetRaw(id string) *openCall {
-	if c.options.Strict {
+func (conn *Conn) forgetRaw(id string) *openCall {
+	if conn.options.Strict {
 		n, err := strconv.ParseUint(id, 10, 64)
 		if err != nil {
 			return nil
 		}
-		return c.forgetCall(n)
+		return conn.forgetCall(n)
 	}
 	n, text := OwnID(id)
-	call := c.forgetCall(n)
+	call := conn.forgetCall(n)
 	if call != nil && text {
-		c.textIDs.Add(1)
+		conn.textIDs.Add(1)
 	}
 	return call
 }
@@ -171,10 +171,10 @@ func OwnID(raw string) (n uint64, text bool) {
 }
 
 // Notify sends a notification, waiting for room as long as ctx lasts.
-func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (conn *Conn) Notify(ctx context.Context, method string, params ...[]byte) error {
 	f := newFrame()
 	f.makeNotification(method, params)
-	if _, err := c.writer.Send(ctx, f.parts); err != nil {
+	if _, err := conn.writer.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
 			err = closedBy(err)
 		}
@@ -186,23 +186,23 @@ func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) erro
 
 // TryNotify sends a notification if there is room for it, and never blocks;
 // false means that it was dropped and counted.
-func (c *Conn) TryNotify(method string, params ...[]byte) bool {
-	return c.tryNotify(0, method, params)
+func (conn *Conn) TryNotify(method string, params ...[]byte) bool {
+	return conn.tryNotify(0, method, params)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but leaves half of the room to whatever else
 // there is to send.
-func (c *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return c.tryNotify(-c.options.QueueBytes/2, method, params)
+func (conn *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	return conn.tryNotify(-conn.options.QueueBytes/2, method, params)
 }
 
-func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
+func (conn *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeNotification(method, params)
-	if c.writer.TrySend(beyond, f.parts) {
+	if conn.writer.TrySend(beyond, f.parts) {
 		return true
 	}
-	c.dropped.Add(1)
+	conn.dropped.Add(1)
 	return false
 }

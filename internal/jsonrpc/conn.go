@@ -152,91 +152,91 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, options ConnOptions) *Conn
 	if options.QueueBytes <= 0 {
 		options.QueueBytes = lines.DefaultQueue
 	}
-	c := &Conn{in: r, out: w, handler: h, options: options, done: make(chan struct{})}
+	conn := &Conn{in: r, out: w, handler: h, options: options, done: make(chan struct{})}
 	if options.Kept != nil {
-		c.writer = lines.NewKeptWriter(w, options.QueueBytes, options.Kept)
+		conn.writer = lines.NewKeptWriter(w, options.QueueBytes, options.Kept)
 	} else {
-		c.writer = lines.NewWriter(w, options.QueueBytes)
+		conn.writer = lines.NewWriter(w, options.QueueBytes)
 	}
-	c.lastID.Store(options.Kept.FirstID())
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.servingSlots = make(chan struct{}, options.MaxRequests)
-	c.workers = worker.NewPool(c.serveRequest, idleWorkers, c.ctx.Done())
-	c.tables = connTables{pending: map[uint64]*openCall{}, serving: map[string]incoming{}}
-	return c
+	conn.lastID.Store(options.Kept.FirstID())
+	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
+	conn.servingSlots = make(chan struct{}, options.MaxRequests)
+	conn.workers = worker.NewPool(conn.serveRequest, idleWorkers, conn.ctx.Done())
+	conn.tables = connTables{pending: map[uint64]*openCall{}, serving: map[string]incoming{}}
+	return conn
 }
 
 // Run reads and serves until the input ends, reading or writing fails, or ctx
 // ends, which closes the input. After the end of the input, requests already read may
 // go on for ConnOptions.Grace. It returns nil at the end of the input, when all
 // goroutines that it started have ended.
-func (c *Conn) Run(ctx context.Context) error {
+func (conn *Conn) Run(ctx context.Context) error {
 	over := make(chan struct{})
 	var watcher sync.WaitGroup
-	watcher.Go(func() { c.watchContext(ctx, over) })
-	c.resumeKept()
-	err := c.readLoop()
+	watcher.Go(func() { conn.watchContext(ctx, over) })
+	conn.resumeKept()
+	err := conn.readLoop()
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case errors.Is(err, io.EOF):
 		err = nil
-	case c.writer.Broken() != nil:
-		err = c.writer.Broken()
+	case conn.writer.Broken() != nil:
+		err = conn.writer.Broken()
 	}
-	c.failPending(err)
-	if c.options.Ended != nil {
-		c.options.Ended()
+	conn.failPending(err)
+	if conn.options.Ended != nil {
+		conn.options.Ended()
 	}
-	if err == nil && c.options.Grace > 0 {
-		c.drainRequests(ctx)
+	if err == nil && conn.options.Grace > 0 {
+		conn.drainRequests(ctx)
 	}
-	c.cancelServed(&ClosedError{Reason: err})
-	c.writer.Close(&ClosedError{Reason: err})
-	_ = c.in.Close()
-	if closer, ok := c.out.(io.Closer); ok {
+	conn.cancelServed(&ClosedError{Reason: err})
+	conn.writer.Close(&ClosedError{Reason: err})
+	_ = conn.in.Close()
+	if closer, ok := conn.out.(io.Closer); ok {
 		_ = closer.Close() // frees a writer that blocks
 	}
 	close(over)
 	watcher.Wait()
-	c.wg.Wait()
-	c.busy.Wait()
-	c.writer.Wait()
-	close(c.done)
+	conn.wg.Wait()
+	conn.busy.Wait()
+	conn.writer.Wait()
+	close(conn.done)
 	return err
 }
 
 // resumeKept ends what the Conn before has left open: requests of the peer are answered, and its own are cancelled.
-func (c *Conn) resumeKept() {
-	requests, questions := c.options.Kept.Left()
+func (conn *Conn) resumeKept() {
+	requests, questions := conn.options.Kept.Left()
 	for _, entry := range requests {
-		c.answerTo(entry, c.options.Resume(entry))
+		conn.answerTo(entry, conn.options.Resume(entry))
 	}
 	for _, entry := range questions {
-		c.cancelPeer(entry.ID(), errors.New("the hub that asked has ended"))
+		conn.cancelPeer(entry.ID(), errors.New("the hub that asked has ended"))
 		entry.Void()
 	}
 }
 
 // answerTo sends an answer on the goroutine of Run, which must not block.
-func (c *Conn) answerTo(entry *kept.Entry, answer Answer) {
-	c.keptEntry = entry
-	c.replyOnReadLoop(string(entry.ID()), answer)
+func (conn *Conn) answerTo(entry *kept.Entry, answer Answer) {
+	conn.keptEntry = entry
+	conn.replyOnReadLoop(string(entry.ID()), answer)
 }
 
 // watchContext ends the read loop when ctx ends, or lastReads after the peer could not be
 // written to, because it will not answer what it did not get.
-func (c *Conn) watchContext(ctx context.Context, over <-chan struct{}) {
+func (conn *Conn) watchContext(ctx context.Context, over <-chan struct{}) {
 	select {
 	case <-over:
 		return
 	case <-ctx.Done():
-	case <-c.writer.Failed():
-		c.mu.Lock()
-		if c.tables.closed == nil {
-			c.tables.closed = &ClosedError{Reason: c.writer.Broken()}
+	case <-conn.writer.Failed():
+		conn.mu.Lock()
+		if conn.tables.closed == nil {
+			conn.tables.closed = &ClosedError{Reason: conn.writer.Broken()}
 		}
-		c.mu.Unlock()
+		conn.mu.Unlock()
 		select {
 		case <-over:
 			return
@@ -245,48 +245,48 @@ func (c *Conn) watchContext(ctx context.Context, over <-chan struct{}) {
 		}
 	}
 	if ctx.Err() != nil {
-		c.cancelServed(context.Cause(ctx))
+		conn.cancelServed(context.Cause(ctx))
 	}
-	_ = c.in.Close()
+	_ = conn.in.Close()
 }
 
 // drainRequests waits for the requests under way, and for what they wrote.
-func (c *Conn) drainRequests(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Grace)
+func (conn *Conn) drainRequests(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, conn.options.Grace)
 	defer cancel()
 	idle := make(chan struct{})
 	go func() {
-		c.busy.Wait()
+		conn.busy.Wait()
 		close(idle)
 	}()
 	select {
 	case <-idle:
-		_ = c.writer.Flush(ctx)
+		_ = conn.writer.Flush(ctx)
 	case <-ctx.Done():
-		c.cancelServed(&ClosedError{Reason: context.Cause(ctx)})
+		conn.cancelServed(&ClosedError{Reason: context.Cause(ctx)})
 		<-idle
 	}
 }
 
 // Done returns a channel that is closed when Run has returned.
-func (c *Conn) Done() <-chan struct{} { return c.done }
+func (conn *Conn) Done() <-chan struct{} { return conn.done }
 
 // Stats returns the counters so far.
-func (c *Conn) Stats() Stats {
-	return Stats{c.skipped.Load(), c.broken.Load(), c.dropped.Load(), c.cancelled.Load(), c.heard.Load(), c.textIDs.Load()}
+func (conn *Conn) Stats() Stats {
+	return Stats{conn.skipped.Load(), conn.broken.Load(), conn.dropped.Load(), conn.cancelled.Load(), conn.heard.Load(), conn.textIDs.Load()}
 }
 
 // failPending ends all calls: nothing will answer them.
-func (c *Conn) failPending(reason error) {
-	c.mu.Lock()
-	c.tables.closed = &ClosedError{Reason: reason}
-	pending := c.tables.pending
-	c.tables.pending = nil
-	c.mu.Unlock()
+func (conn *Conn) failPending(reason error) {
+	conn.mu.Lock()
+	conn.tables.closed = &ClosedError{Reason: reason}
+	pending := conn.tables.pending
+	conn.tables.pending = nil
+	conn.mu.Unlock()
 	for _, call := range pending {
 		call.finishWith(callOutcome{err: &ClosedError{Reason: reason}})
 	}
 }
 
 // Flush waits until what was sent before has left for the peer.
-func (c *Conn) Flush(ctx context.Context) error { return c.writer.Flush(ctx) }
+func (conn *Conn) Flush(ctx context.Context) error { return conn.writer.Flush(ctx) }

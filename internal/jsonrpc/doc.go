@@ -32,7 +32,7 @@
 // answer is known (freeID). A second request of this id is refused meanwhile, by an error with the same id. On the
 // waiting path the goroutine of serveRequest answers, and nothing else. On the fast path the first caller of
 // Responder.Answer does (claimAnswer). A method of ConnOptions.OnReadLoop (initialize) stands in no table, and the read loop
-// answers it. Each answer is one frame of the lines.Writer, at which one goroutine at a time has the turn to write.
+// answers it. Each answer is one frame of the lines.Writer, at which one goroutine at a time has the write turn.
 // The answers to the requests of a batch are one frame together (batchResponse).
 //
 // A request of the peer may take the fast path instead (ConnOptions.Fast): on the

@@ -49,8 +49,8 @@ func (r *Responder) Answer(answer Answer) {
 		answer.Free()
 		return
 	}
-	c := r.conn
-	c.freeID(r.id)
+	conn := r.conn
+	conn.freeID(r.id)
 	if isCancelled(cause) {
 		answer.Free()
 		r.entry.Void()
@@ -60,9 +60,9 @@ func (r *Responder) Answer(answer Answer) {
 	f := newFrame()
 	sent, pending := false, (*lines.Completion)(nil)
 	if f.makeAnswer(r.id, answer) <= lines.CopyLimit {
-		sent = answer.batch.Send(c.writer, f.parts, r.entry.Marks()...)
+		sent = answer.batch.Send(conn.writer, f.parts, r.entry.Marks()...)
 	} else {
-		pending, sent = c.writer.Offer(f.parts, r.entry.Marks()...)
+		pending, sent = conn.writer.Offer(f.parts, r.entry.Marks()...)
 	}
 	if sent && pending == nil {
 		f.freeFrame()
@@ -99,31 +99,31 @@ func (r *Responder) freePlace() {
 }
 
 // offerFast offers a request to ConnOptions.Fast. false: it takes the waiting path.
-func (c *Conn) offerFast(m *Message) bool {
-	if c.options.Fast == nil || len(m.Frame) > FastFrame {
+func (conn *Conn) offerFast(m *Message) bool {
+	if conn.options.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
-	r := &Responder{conn: c, id: string(m.ID), size: len(m.Frame), entry: c.keptEntry}
-	if c.admitRequest(r.id, r, r.size, cap(c.servingSlots)) != "" {
+	r := &Responder{conn: conn, id: string(m.ID), size: len(m.Frame), entry: conn.keptEntry}
+	if conn.admitRequest(r.id, r, r.size, cap(conn.servingSlots)) != "" {
 		return false
 	}
-	c.busy.Add(1)
-	if c.callFast(m, r) {
-		c.keptEntry = nil
+	conn.busy.Add(1)
+	if conn.callFast(m, r) {
+		conn.keptEntry = nil
 		return true
 	}
 	if _, first := r.claimAnswer(); !first {
-		c.keptEntry = nil
+		conn.keptEntry = nil
 		return true // the handler returned false although it has answered
 	}
-	c.freeID(r.id)
+	conn.freeID(r.id)
 	r.freePlace()
 	return false
 }
 
 // callFast calls ConnOptions.Fast. If that panics, the request counts as taken.
-func (c *Conn) callFast(m *Message, r *Responder) (ok bool) {
-	if !Guard(c.options.Log, m, func() { ok = c.options.Fast(m, r) }) {
+func (conn *Conn) callFast(m *Message, r *Responder) (ok bool) {
+	if !Guard(conn.options.Log, m, func() { ok = conn.options.Fast(m, r) }) {
 		r.Answer(PanicAnswer())
 		return true
 	}
@@ -132,11 +132,11 @@ func (c *Conn) callFast(m *Message, r *Responder) (ok bool) {
 
 // cancelServed cancels every request that is being served: those on the fast path
 // have no context.
-func (c *Conn) cancelServed(cause error) {
-	c.cancel(cause)
-	c.mu.Lock()
-	all := slices.Collect(maps.Values(c.tables.serving))
-	c.mu.Unlock()
+func (conn *Conn) cancelServed(cause error) {
+	conn.cancel(cause)
+	conn.mu.Lock()
+	all := slices.Collect(maps.Values(conn.tables.serving))
+	conn.mu.Unlock()
 	for _, request := range all {
 		request.endWith(cause)
 	}
@@ -159,29 +159,29 @@ type PreparedCall struct {
 
 // Prepare makes prepared a request that Start will send. handler is told about its
 // outcome once, if Start returns true.
-func (c *Conn) Prepare(prepared *PreparedCall, handler ResponseHandler) {
-	prepared.conn, prepared.id, prepared.call.handler = c, c.lastID.Add(1), handler
+func (conn *Conn) Prepare(prepared *PreparedCall, handler ResponseHandler) {
+	prepared.conn, prepared.id, prepared.call.handler = conn, conn.lastID.Add(1), handler
 }
 
 // Start sends the request if that takes no waiting, with others if the caller is
 // on a read loop and gives its Batch; false: nothing was sent, and its
 // ResponseHandler will not be told. params may be used again when it returns.
 func (prepared *PreparedCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
-	c := prepared.conn
-	c.mu.Lock()
-	if c.tables.closed != nil || c.options.Kept != nil { // a question that is kept has an entry, and waits for it
-		c.mu.Unlock()
+	conn := prepared.conn
+	conn.mu.Lock()
+	if conn.tables.closed != nil || conn.options.Kept != nil { // a question that is kept has an entry, and waits for it
+		conn.mu.Unlock()
 		return false
 	}
-	c.tables.pending[prepared.id] = &prepared.call
-	c.mu.Unlock()
+	conn.tables.pending[prepared.id] = &prepared.call
+	conn.mu.Unlock()
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeRequest(prepared.id, method, params)
-	if b.Send(c.writer, f.parts) {
+	if b.Send(conn.writer, f.parts) {
 		return true
 	}
-	if c.forgetCall(prepared.id) == nil {
+	if conn.forgetCall(prepared.id) == nil {
 		return true // the Conn ended meanwhile, and has told the handler
 	}
 	return false

@@ -15,17 +15,17 @@ import (
 	"mcphub/internal/printable"
 )
 
-func (c *Conn) readLoop() error {
-	reader := c.newReader()
-	c.reader = reader
-	reader.Heard = &c.heard
-	defer c.batch.Flush()
+func (conn *Conn) readLoop() error {
+	reader := conn.newReader()
+	conn.reader = reader
+	reader.Heard = &conn.heard
+	defer conn.batch.Flush()
 	var m Message
 	for {
 		line, err := reader.Next()
-		holding := c.batch.Hold(len(line) <= FastFrame && reader.More())
+		holding := conn.batch.Hold(len(line) <= FastFrame && reader.More())
 		if len(line) > FastFrame {
-			c.batch.Flush() // reading it takes a while
+			conn.batch.Flush() // reading it takes a while
 		}
 		switch {
 		case err != nil:
@@ -33,57 +33,57 @@ func (c *Conn) readLoop() error {
 			if !errors.As(err, &long) {
 				return err
 			}
-			c.takeTooLong(long)
+			conn.takeTooLong(long)
 		case !isBlank(line):
-			c.takeLine(reader, line, &m)
+			conn.takeLine(reader, line, &m)
 		}
 		if !holding {
-			c.batch.Flush()
+			conn.batch.Flush()
 		}
 	}
 }
 
-func (c *Conn) newReader() *lines.Reader {
-	if c.options.Kept != nil {
-		return lines.NewKeptReader(c.in, c.options.FrameLimit, c.options.Kept)
+func (conn *Conn) newReader() *lines.Reader {
+	if conn.options.Kept != nil {
+		return lines.NewKeptReader(conn.in, conn.options.FrameLimit, conn.options.Kept)
 	}
-	return lines.NewReader(c.in, c.options.FrameLimit)
+	return lines.NewReader(conn.in, conn.options.FrameLimit)
 }
 
 // openRequest enters a request into kept memory, before its line is committed.
-func (c *Conn) openRequest(id []byte) { c.keptEntry = c.options.Kept.Open(id) }
+func (conn *Conn) openRequest(id []byte) { conn.keptEntry = conn.options.Kept.Open(id) }
 
 // openedEntry returns the entry of the request that the read loop takes. Its answer is the caller's.
-func (c *Conn) openedEntry() *kept.Entry {
-	entry := c.keptEntry
-	c.keptEntry = nil
+func (conn *Conn) openedEntry() *kept.Entry {
+	entry := conn.keptEntry
+	conn.keptEntry = nil
 	return entry
 }
 
 // takeLine deals with one line.
-func (c *Conn) takeLine(reader *lines.Reader, line []byte, m *Message) {
-	err := Split(line, c.options.Strict, m)
+func (conn *Conn) takeLine(reader *lines.Reader, line []byte, m *Message) {
+	err := Split(line, conn.options.Strict, m)
 	if err == nil {
 		if m.IsRequest() {
-			c.openRequest(m.ID)
+			conn.openRequest(m.ID)
 		}
-		if c.options.Taking != nil {
-			c.options.Taking(m)
+		if conn.options.Taking != nil {
+			conn.options.Taking(m)
 		}
 		reader.Commit()
 	}
 	switch {
-	case err == nil && m.LongID(c.options.IDLimit) != "":
-		c.batch.Flush()
-		c.refuseRequest(m.ID, CodeInvalidRequest, m.LongID(c.options.IDLimit))
+	case err == nil && m.LongID(conn.options.IDLimit) != "":
+		conn.batch.Flush()
+		conn.refuseRequest(m.ID, CodeInvalidRequest, m.LongID(conn.options.IDLimit))
 	case err == nil:
-		c.dispatchMessage(reader, m)
-	case errors.Is(err, ErrBatch) && c.options.Batches != nil && c.options.Batches():
-		c.batch.Flush()
-		c.takeBatch(reader)
+		conn.dispatchMessage(reader, m)
+	case errors.Is(err, ErrBatch) && conn.options.Batches != nil && conn.options.Batches():
+		conn.batch.Flush()
+		conn.takeBatch(reader)
 	default:
-		c.batch.Flush()
-		c.takeBadLine(line, err, c.refuseRequest)
+		conn.batch.Flush()
+		conn.takeBadLine(line, err, conn.refuseRequest)
 	}
 	m.forgetFrame()
 }
@@ -97,72 +97,72 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-func (c *Conn) dispatchMessage(reader *lines.Reader, m *Message) {
+func (conn *Conn) dispatchMessage(reader *lines.Reader, m *Message) {
 	switch {
-	case m.IsRequest() && !c.onReadLoop(m) && c.offerFast(m):
+	case m.IsRequest() && !conn.onReadLoop(m) && conn.offerFast(m):
 		return
 	case m.IsResponse():
-		c.takeResponse(reader, m)
+		conn.takeResponse(reader, m)
 		return
 	}
-	c.batch.Flush() // what follows may take a while
+	conn.batch.Flush() // what follows may take a while
 	switch {
 	case m.IsRequest():
-		c.startRequest(reader, m)
+		conn.startRequest(reader, m)
 	case m.Method == methodCancelled:
-		c.takeCancellation(m)
+		conn.takeCancellation(m)
 	case m.IsNotification():
-		c.takeNotification(m)
+		conn.takeNotification(m)
 	case m.Result != nil || m.Error != nil:
-		c.skipLine("an answer without an id", m.Frame)
-	case c.options.Strict:
-		c.refuseRequest(nil, CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
+		conn.skipLine("an answer without an id", m.Frame)
+	case conn.options.Strict:
+		conn.refuseRequest(nil, CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
 	default:
-		c.skipLine("neither a method nor an id", m.Frame)
+		conn.skipLine("neither a method nor an id", m.Frame)
 	}
 }
 
 // startRequest registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
-func (c *Conn) startRequest(reader *lines.Reader, m *Message) {
-	if c.onReadLoop(m) {
+func (conn *Conn) startRequest(reader *lines.Reader, m *Message) {
+	if conn.onReadLoop(m) {
 		frame, _ := reader.Take()
 		own := m.rebaseOn(frame)
-		c.replyOnReadLoop(string(own.ID), c.callHandler(c.ctx, own))
+		conn.replyOnReadLoop(string(own.ID), conn.callHandler(conn.ctx, own))
 		return
 	}
-	req, refusal := c.enterRequest(m)
+	req, refusal := conn.enterRequest(m)
 	if req == nil {
-		c.refuseRequest(m.ID, CodeInvalidRequest, refusal)
+		conn.refuseRequest(m.ID, CodeInvalidRequest, refusal)
 		return
 	}
 	// The buffer of a large request is left to the collector: a call to a child that
 	// was cancelled may still be writing from it.
 	frame, _ := reader.Take()
 	req.message = m.rebaseOn(frame)
-	c.spawnRequest(req)
+	conn.spawnRequest(req)
 }
 
 // enterRequest registers a request; refusal reports why there is none.
-func (c *Conn) enterRequest(m *Message) (req *peerRequest, refusal string) {
+func (conn *Conn) enterRequest(m *Message) (req *peerRequest, refusal string) {
 	req = &peerRequest{}
-	req.ctx, req.cancel = context.WithCancelCause(c.ctx)
-	if refusal = c.admitRequest(string(m.ID), req, len(m.Frame), cap(c.servingSlots)*(1+waitingRequests)); refusal != "" {
+	req.ctx, req.cancel = context.WithCancelCause(conn.ctx)
+	if refusal = conn.admitRequest(string(m.ID), req, len(m.Frame), cap(conn.servingSlots)*(1+waitingRequests)); refusal != "" {
 		req.cancel(nil)
 		return nil, refusal
 	}
-	req.entry = c.openedEntry()
+	req.entry = conn.openedEntry()
 	return req, ""
 }
 
 // spawnRequest has a request served off the read loop.
-func (c *Conn) spawnRequest(req *peerRequest) {
-	c.busy.Add(1)
-	c.workers.Go(&c.wg, req)
+func (conn *Conn) spawnRequest(req *peerRequest) {
+	conn.busy.Add(1)
+	conn.workers.Go(&conn.wg, req)
 }
 
-func (c *Conn) onReadLoop(m *Message) bool {
-	return c.options.OnReadLoop != nil && c.options.OnReadLoop(m.Method)
+func (conn *Conn) onReadLoop(m *Message) bool {
+	return conn.options.OnReadLoop != nil && conn.options.OnReadLoop(m.Method)
 }
 
 // peerRequest is one request of the peer under way.
@@ -179,87 +179,87 @@ func (req *peerRequest) endWith(cause error) { req.cancel(cause) }
 
 // admitRequest enters a request of size bytes into the table, if there are fewer than most;
 // the text states why it is refused.
-func (c *Conn) admitRequest(id string, r incoming, size, most int) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, twice := c.tables.serving[id]; twice {
+func (conn *Conn) admitRequest(id string, r incoming, size, most int) string {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if _, twice := conn.tables.serving[id]; twice {
 		return "a request with this id is still being served"
 	}
-	if c.tables.active >= most {
+	if conn.tables.active >= most {
 		return fmt.Sprintf("too many requests at once (%d): send again when some have been answered", most)
 	}
-	if c.tables.active > 0 && c.tables.heldBytes+size > heldFrames*c.options.FrameLimit {
-		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", c.tables.heldBytes)
+	if conn.tables.active > 0 && conn.tables.heldBytes+size > heldFrames*conn.options.FrameLimit {
+		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", conn.tables.heldBytes)
 	}
-	c.tables.serving[id] = r
-	c.tables.active++
-	c.tables.heldBytes += size
+	conn.tables.serving[id] = r
+	conn.tables.active++
+	conn.tables.heldBytes += size
 	return ""
 }
 
 // freeID gives back the id of a request, before its answer can be seen.
-func (c *Conn) freeID(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.tables.serving, id)
+func (conn *Conn) freeID(id string) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	delete(conn.tables.serving, id)
 }
 
 // freePlace gives back the place of a request, once the Writer has taken its answer.
-func (c *Conn) freePlace(size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tables.active--
-	c.tables.heldBytes -= size
+func (conn *Conn) freePlace(size int) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.tables.active--
+	conn.tables.heldBytes -= size
 }
 
 // Serving returns how many requests of the peer are being served, those
 // included whose answer the peer has not yet taken.
-func (c *Conn) Serving() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tables.active
+func (conn *Conn) Serving() int {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.tables.active
 }
 
 // serveRequest answers one request. The request keeps its place until the Writer has taken
 // the answer, so a peer that asks and does not read cannot fill the memory.
-func (c *Conn) serveRequest(req *peerRequest) {
+func (conn *Conn) serveRequest(req *peerRequest) {
 	ctx, m := req.ctx, req.message
-	defer c.busy.Done()
+	defer conn.busy.Done()
 	defer req.cancel(nil)
 	var answer Answer
-	turn := false
+	hasSlot := false
 	select {
-	case c.servingSlots <- struct{}{}:
-		turn = true
+	case conn.servingSlots <- struct{}{}:
+		hasSlot = true
 	case <-ctx.Done():
 	}
-	if c.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
-		answer = c.callHandler(ctx, m)
+	if conn.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
+		answer = conn.callHandler(ctx, m)
 	} else {
-		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
+		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(conn.ctx), context.Cause(ctx))))
 	}
-	c.freeID(string(m.ID))
+	conn.freeID(string(m.ID))
 	if req.response != nil {
 		req.response.replyTo(ctx, string(m.ID), answer, req.entry)
 	} else {
-		c.replyTo(ctx, string(m.ID), answer, req.entry)
+		conn.replyTo(ctx, string(m.ID), answer, req.entry)
 	}
-	c.freePlace(len(m.Frame))
-	if turn {
-		<-c.servingSlots
+	conn.freePlace(len(m.Frame))
+	if hasSlot {
+		<-conn.servingSlots
 	}
 }
 
 // callHandler calls the handler.
-func (c *Conn) callHandler(ctx context.Context, m *Message) (answer Answer) {
-	if !Guard(c.options.Log, m, func() { answer = c.handler.ServeRequest(ctx, m) }) {
+func (conn *Conn) callHandler(ctx context.Context, m *Message) (answer Answer) {
+	if !Guard(conn.options.Log, m, func() { answer = conn.handler.ServeRequest(ctx, m) }) {
 		return PanicAnswer()
 	}
 	return answer
 }
 
-func (c *Conn) takeNotification(m *Message) {
-	Guard(c.options.Log, m, func() { c.handler.ServeNotification(m) })
+func (conn *Conn) takeNotification(m *Message) {
+	Guard(conn.options.Log, m, func() { conn.handler.ServeNotification(m) })
 }
 
 // Guard calls serve, which serves m, and reports whether it returned. A panic is
@@ -286,7 +286,7 @@ func PanicAnswer() Answer {
 
 // replyTo sends an answer, unless its request was cancelled: then the peer
 // expects none.
-func (c *Conn) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
+func (conn *Conn) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
 		answer.Free()
 		entry.Void()
@@ -294,15 +294,15 @@ func (c *Conn) replyTo(ctx context.Context, id string, answer Answer, entry *kep
 	}
 	f := newFrame()
 	f.makeAnswer(id, answer)
-	queued, err := c.writer.Send(c.ctx, f.parts, entry.Marks()...)
+	queued, err := conn.writer.Send(conn.ctx, f.parts, entry.Marks()...)
 	if errors.Is(err, lines.ErrLong) {
 		f.freeFrame()
 		answer.Free()
-		c.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), entry)
+		conn.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), entry)
 		return
 	}
 	if err != nil {
-		c.options.Log.Debug().Err(err).Msg("an answer could not be written")
+		conn.options.Log.Debug().Err(err).Msg("an answer could not be written")
 		if queued {
 			return // the Writer may still use it
 		}
@@ -312,35 +312,35 @@ func (c *Conn) replyTo(ctx context.Context, id string, answer Answer, entry *kep
 }
 
 // replyOnReadLoop works like replyTo for the read loop, which must not block.
-func (c *Conn) replyOnReadLoop(id string, answer Answer) {
+func (conn *Conn) replyOnReadLoop(id string, answer Answer) {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeAnswer(id, answer)
-	entry := c.openedEntry()
-	if c.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
+	entry := conn.openedEntry()
+	if conn.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
 		answer.Free()
 		return
 	}
-	c.busy.Add(1)
-	c.wg.Go(func() {
-		defer c.busy.Done()
-		c.replyTo(c.ctx, id, answer, entry)
+	conn.busy.Add(1)
+	conn.wg.Go(func() {
+		defer conn.busy.Done()
+		conn.replyTo(conn.ctx, id, answer, entry)
 	})
 }
 
 // refuseRequest answers with an error from the read loop, which must not block. A peer that
 // sends many bad messages and does not read loses answers.
-func (c *Conn) refuseRequest(id []byte, code int64, text string) {
+func (conn *Conn) refuseRequest(id []byte, code int64, text string) {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeAnswer(orNull(id), ErrorAnswer(code, text))
-	if c.keptEntry == nil && id != nil { // of a line that is no message
-		c.openRequest(id)
+	if conn.keptEntry == nil && id != nil { // of a line that is no message
+		conn.openRequest(id)
 	}
-	c.reader.Commit()
-	entry := c.openedEntry()
-	if !c.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
-		c.dropped.Add(1)
+	conn.reader.Commit()
+	entry := conn.openedEntry()
+	if !conn.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
+		conn.dropped.Add(1)
 		entry.Void()
 	}
 }
@@ -357,40 +357,40 @@ func isCancelled(cause error) bool {
 	return cause != nil && errors.As(cause, new(*CancelledError))
 }
 
-func (c *Conn) takeCancellation(m *Message) {
+func (conn *Conn) takeCancellation(m *Message) {
 	id := m.Param("requestId")
 	text, _ := String(m.Param("reason"))
-	c.mu.Lock()
-	request := c.tables.serving[string(id)]
-	c.mu.Unlock()
+	conn.mu.Lock()
+	request := conn.tables.serving[string(id)]
+	conn.mu.Unlock()
 	if request != nil {
 		request.endWith(&CancelledError{Reason: text})
 	}
 }
 
 // takeResponse takes an answer of the peer. Without a reader the frame of m is its own.
-func (c *Conn) takeResponse(reader *lines.Reader, m *Message) {
-	if !c.options.Strict && m.Result == nil && m.Error == nil {
-		c.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
+func (conn *Conn) takeResponse(reader *lines.Reader, m *Message) {
+	if !conn.options.Strict && m.Result == nil && m.Error == nil {
+		conn.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
 		return
 	}
-	call := c.forgetRaw(string(m.ID))
-	if call == nil && c.options.Strict && m.Result == nil && m.Error == nil {
-		c.refuseRequest(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
+	call := conn.forgetRaw(string(m.ID))
+	if call == nil && conn.options.Strict && m.Result == nil && m.Error == nil {
+		conn.refuseRequest(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
 		return
 	}
 	if call == nil {
-		c.skipLine("an answer that nobody waits for", m.Frame)
+		conn.skipLine("an answer that nobody waits for", m.Frame)
 		return
 	}
 	if (m.Result == nil) == (m.Error == nil) {
-		c.broken.Add(1)
+		conn.broken.Add(1)
 		call.finishWith(callOutcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
 	if call.handler != nil && len(m.Frame) <= lines.CopyLimit {
-		c.lentResponse = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
-		call.finishWith(callOutcome{resp: &c.lentResponse})
+		conn.lentResponse = Response{Result: m.Result, Error: m.Error, batch: &conn.batch, lent: true}
+		call.finishWith(callOutcome{resp: &conn.lentResponse})
 		return
 	}
 	frame, buf := m.Frame, (*lines.Buffer)(nil)
@@ -404,13 +404,13 @@ func (c *Conn) takeResponse(reader *lines.Reader, m *Message) {
 // takeBadLine deals with a line that is no message. A line that is known to be an answer is
 // never answered, because two peers that cannot read each other would go on for ever.
 // Other lines are refused by refuse.
-func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code int64, text string)) {
+func (conn *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code int64, text string)) {
 	code, reason := int64(CodeParse), err.Error()
 	if se, ok := errors.AsType[*SyntaxError](err); ok {
 		code = se.Code
 	}
 	if code == CodeParse || !wellFormed(line) {
-		c.takeNotJSON(line, code, reason, refuse)
+		conn.takeNotJSON(line, code, reason, refuse)
 		return
 	}
 	e, object := envelopeOf(line)
@@ -419,34 +419,34 @@ func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code i
 		id = []byte(text)
 	}
 	switch {
-	case !object && c.options.Strict:
-		c.skipped.Add(1)
+	case !object && conn.options.Strict:
+		conn.skipped.Add(1)
 		refuse(nil, code, "refused: "+reason)
 	case !object:
-		c.endBroken(broken.Scan(line).Answers, reason, line)
+		conn.endBroken(broken.Scan(line).Answers, reason, line)
 	case e.Answer && !e.Method:
-		c.endBroken(e.IDs, reason, line)
+		conn.endBroken(e.IDs, reason, line)
 	case e.Method && !e.HasID:
-		c.skipLine(reason, line)
-	case e.Method || c.options.Strict:
-		c.skipped.Add(1)
+		conn.skipLine(reason, line)
+	case e.Method || conn.options.Strict:
+		conn.skipped.Add(1)
 		refuse(id, code, "refused: "+reason)
 	default:
-		c.endBroken(e.IDs, reason, line)
+		conn.endBroken(e.IDs, reason, line)
 	}
 }
 
 // takeNotJSON deals with a line that is no JSON, or too deep to be sure of that.
-func (c *Conn) takeNotJSON(line []byte, code int64, reason string, refuse func(id []byte, code int64, text string)) {
+func (conn *Conn) takeNotJSON(line []byte, code int64, reason string, refuse func(id []byte, code int64, text string)) {
 	f := broken.Scan(line)
-	c.endBroken(f.Answers, reason, line)
+	conn.endBroken(f.Answers, reason, line)
 	id := f.Request()
 	switch {
-	case c.options.Strict && code == CodeParse:
+	case conn.options.Strict && code == CodeParse:
 		refuse(nil, code, "not JSON: "+reason) // the id must be null then
 	case id != "":
 		refuse([]byte(id), code, "refused: "+reason)
-	case c.options.Strict:
+	case conn.options.Strict:
 		refuse(nil, code, "refused: "+reason)
 	}
 }
@@ -464,39 +464,39 @@ func envelopeOf(line []byte) (e broken.Envelope, object bool) {
 	return e, err == nil
 }
 
-func (c *Conn) takeTooLong(e *lines.TooLongError) {
+func (conn *Conn) takeTooLong(e *lines.TooLongError) {
 	switch {
 	case len(e.Found.Answers) > 0:
-		c.endBroken(e.Found.Answers, e.Error(), nil)
+		conn.endBroken(e.Found.Answers, e.Error(), nil)
 	case e.Found.Request() != "":
-		c.skipped.Add(1)
-		c.refuseRequest([]byte(e.Found.Request()), CodeInvalidParams, "refused: "+e.Error())
-	case c.options.Strict && !e.Found.Asks:
-		c.refuseRequest(nil, CodeInvalidRequest, "refused: "+e.Error())
+		conn.skipped.Add(1)
+		conn.refuseRequest([]byte(e.Found.Request()), CodeInvalidParams, "refused: "+e.Error())
+	case conn.options.Strict && !e.Found.Asks:
+		conn.refuseRequest(nil, CodeInvalidRequest, "refused: "+e.Error())
 	default:
-		c.skipLine(e.Error(), nil)
+		conn.skipLine(e.Error(), nil)
 	}
 }
 
 // endBroken ends the calls that a broken line may have answered.
-func (c *Conn) endBroken(ids []string, reason string, line []byte) {
+func (conn *Conn) endBroken(ids []string, reason string, line []byte) {
 	ended := false
 	for _, id := range ids {
-		if call := c.forgetRaw(id); call != nil {
-			c.broken.Add(1)
+		if call := conn.forgetRaw(id); call != nil {
+			conn.broken.Add(1)
 			ended = true
 			call.finishWith(callOutcome{err: &BrokenError{reason}})
 		}
 	}
 	if !ended {
-		c.skipLine(reason, line)
+		conn.skipLine(reason, line)
 	}
 }
 
-func (c *Conn) skipLine(reason string, line []byte) {
-	c.skipped.Add(1)
-	if c.options.OnSkip != nil {
-		c.batch.Flush() // it may write a log
-		c.options.OnSkip(reason, line)
+func (conn *Conn) skipLine(reason string, line []byte) {
+	conn.skipped.Add(1)
+	if conn.options.OnSkip != nil {
+		conn.batch.Flush() // it may write a log
+		conn.options.OnSkip(reason, line)
 	}
 }

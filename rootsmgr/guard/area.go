@@ -146,9 +146,9 @@ func (a *Areas) Compare(r *Readings, out *AreaSets) {
 }
 
 // keepEvery leaves in Every the areas that a path lies in, too.
-func (s *AreaSets) keepEvery(a *Areas, path string, physical bool) {
-	s.exact = a.appendAreas(s.exact[:0], path, physical, false)
-	s.Every = slices.DeleteFunc(s.Every, func(number int) bool { return !s.exact.Has(number) })
+func (sets *AreaSets) keepEvery(a *Areas, path string, physical bool) {
+	sets.exact = a.appendAreas(sets.exact[:0], path, physical, false)
+	sets.Every = slices.DeleteFunc(sets.Every, func(number int) bool { return !sets.exact.Has(number) })
 }
 
 // appendAreas adds the areas at or above a clean path.

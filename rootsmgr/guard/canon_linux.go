@@ -57,9 +57,9 @@ func (OS) Stamp(dir string) (DirStamp, bool) {
 const stampAge = 100 * time.Millisecond
 
 // hasAged reports whether a change that comes now has another time than the stamp. ext2, and ext3 and ext4 with small inodes, keep whole seconds.
-func (s DirStamp) hasAged(now time.Time) bool {
-	age := now.Sub(time.Unix(0, s.Changed))
-	if s.Changed%int64(time.Second) == 0 {
+func (stamp DirStamp) hasAged(now time.Time) bool {
+	age := now.Sub(time.Unix(0, stamp.Changed))
+	if stamp.Changed%int64(time.Second) == 0 {
 		age -= time.Second
 	}
 	return age >= stampAge

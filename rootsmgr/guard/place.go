@@ -47,11 +47,11 @@ const (
 
 var readings = [...]string{"none", "as written", "through symlinks", `through symlinks after removing ".."`}
 
-func (r Reading) String() string {
-	if int(r) >= len(readings) {
+func (reading Reading) String() string {
+	if int(reading) >= len(readings) {
 		return readings[ReadingNone]
 	}
-	return readings[r]
+	return readings[reading]
 }
 
 // EscapeError is a path that leads outside every root in at least one reading.
@@ -108,17 +108,17 @@ type Root struct {
 // Label returns what children learn that the root is called: Name, else Base. Some
 // clients send the base name and some no name, and a child cannot determine which it
 // was.
-func (r *Root) Label() string {
-	if r.Name != "" {
-		return r.Name
+func (root *Root) Label() string {
+	if root.Name != "" {
+		return root.Name
 	}
-	return r.Base()
+	return root.Base()
 }
 
 // Base returns the last part of Path, or Path if it has none.
-func (r *Root) Base() string {
-	if b := path.Base(strings.ReplaceAll(r.Path, `\`, "/")); b != "." && b != "/" {
+func (root *Root) Base() string {
+	if b := path.Base(strings.ReplaceAll(root.Path, `\`, "/")); b != "." && b != "/" {
 		return b
 	}
-	return r.Path
+	return root.Path
 }

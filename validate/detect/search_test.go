@@ -117,8 +117,8 @@ func TestReplacedTexts(t *testing.T) {
 	}
 }
 
-// TestSize: longer arguments than may be are refused, also if nothing is in them.
-func TestSize(t *testing.T) {
+// TestLongerArgumentsAreRefused: longer arguments than may be are refused, also if nothing is in them.
+func TestLongerArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	s, plain := on(platform.Linux), frob.with(`{"type":"object","properties":{"text":{"type":"string"}}}`)
 	for _, e := range []struct {

@@ -6,8 +6,8 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// TestTails: what follows a sign, and patterns.
-func TestTails(t *testing.T) {
+// TestTailsBehindSignsAreFound: what follows a sign, and patterns.
+func TestTailsBehindSignsAreFound(t *testing.T) {
 	t.Parallel()
 	search(t, on(platform.Linux), []row{
 		{frob, `{"command":"cat $1/etc/passwd"}`, `/command link/link rsl ./etc/passwd; shell/word rsl /etc/passwd; link/link rsl $1/etc/passwd; shell/word r!sl /etc/passwd instead=$1`},

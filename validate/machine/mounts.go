@@ -54,18 +54,18 @@ func ReadContainer(command string, args []string) *Container {
 }
 
 // bindFolder keeps a host directory; a named or anonymous volume has none that the hub could look at.
-func (c *Container) bindFolder(host, target string) {
+func (container *Container) bindFolder(host, target string) {
 	if target == "" || target[0] != '/' || host == "" || !strings.ContainsAny(host, `/\`) && host != "." && host != ".." {
 		return
 	}
-	c.Mounts = append(c.Mounts, Mount{Host: host, Container: path.Clean(target)})
+	container.Mounts = append(container.Mounts, Mount{Host: host, Container: path.Clean(target)})
 }
 
 // ToHost maps an absolute path of the container. ok is false if no mount holds it.
-func (c *Container) ToHost(p, cwd string) (string, bool) {
+func (container *Container) ToHost(p, cwd string) (string, bool) {
 	clean := path.Clean(p)
 	bestLen, host := -1, ""
-	for _, m := range c.Mounts {
+	for _, m := range container.Mounts {
 		rest, ok := Below(m.Container, clean)
 		if !ok || len(m.Container) <= bestLen {
 			continue

@@ -99,13 +99,13 @@ func (e *Evaluation) isLoose(rule int) bool {
 }
 
 // looseNow returns the loose ones of all late rules, and never nil.
-func (s *lateState) looseNow(all []int, stamps guard.Stamper) []int {
-	if s == nil {
+func (late *lateState) looseNow(all []int, stamps guard.Stamper) []int {
+	if late == nil {
 		return all
 	}
-	list := append([]int{}, s.loose...)
-	for i := range s.settled {
-		g := &s.settled[i]
+	list := append([]int{}, late.loose...)
+	for i := range late.settled {
+		g := &late.settled[i]
 		if now, ok := stamps.Stamp(g.dir); !ok || now != g.stamp {
 			list = append(list, g.rules...)
 		}

@@ -81,8 +81,8 @@ func (c *Compiled) chooseRules(chosen string) *Compiled {
 func (c *Compiled) ForSome() bool { return c != nil && c.views != nil }
 
 // LetsPass reports whether a call without any path is allowed to everybody.
-func (r *Ruling) LetsPass() bool {
-	return r == nil || !r.set.people && (r.set.call == nil || r.set.call.Then == Allow)
+func (ruling *Ruling) LetsPass() bool {
+	return ruling == nil || !ruling.set.people && (ruling.set.call == nil || ruling.set.call.Then == Allow)
 }
 
 // unknown is the selection of no one: each rule for some people counts as one that denies, unless it allows.
@@ -125,12 +125,12 @@ func (c *Compiled) selectionFor(who principal.Principal) string {
 
 // ForPolicy returns the Ruling as it is under a policy that For has returned. The Ruling of a policy with rules for some people
 // counts for no one before that.
-func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
-	if r == nil || !r.set.people || r.policy == p && p.views == nil {
-		return r
+func (ruling *Ruling) ForPolicy(p *Compiled) *Ruling {
+	if ruling == nil || !ruling.set.people || ruling.policy == p && p.views == nil {
+		return ruling
 	}
 	p = p.For(principal.Principal{})
-	return r.views.Get(p, func() *Ruling { return p.Ruling(r.child, r.tool) })
+	return ruling.views.Get(p, func() *Ruling { return p.Ruling(ruling.child, ruling.tool) })
 }
 
 // DeniesChild reports whether all that a child has is denied, be it known or not. What is about all of it is a rule without a

@@ -63,12 +63,14 @@ type compiledRule struct {
 }
 
 // opensDirectory reports whether servers may be given the rule's directory.
-func (r *compiledRule) opensDirectory() bool {
-	return r.area >= 0 && r.Then != Deny && r.dir.Closed == ""
+func (compiled *compiledRule) opensDirectory() bool {
+	return compiled.area >= 0 && compiled.Then != Deny && compiled.dir.Closed == ""
 }
 
 // confinesPaths reports whether the rule denies or escalates paths in its directory.
-func (r *compiledRule) confinesPaths() bool { return r.area >= 0 && r.Then != Allow }
+func (compiled *compiledRule) confinesPaths() bool {
+	return compiled.area >= 0 && compiled.Then != Allow
+}
 
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
 // *Error for everything that is wrong.
@@ -203,8 +205,8 @@ func matchesName(patterns []string, name string) bool {
 }
 
 // About reports whether a rule is about the tool of a child. A request that is no call of a tool has its method for a name.
-func (r *Rule) About(child, tool string) bool {
-	return matchesName(r.Servers, child) && matchesName(r.Tools, tool)
+func (rule *Rule) About(child, tool string) bool {
+	return matchesName(rule.Servers, child) && matchesName(rule.Tools, tool)
 }
 
 // rulesAbout returns the rules that are about a child.
@@ -247,11 +249,11 @@ func (c *Compiled) Ruling(child, tool string) *Ruling {
 }
 
 // WithoutPaths returns the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
-func (r *Ruling) WithoutPaths() *Rule {
-	if r == nil {
+func (ruling *Ruling) WithoutPaths() *Rule {
+	if ruling == nil {
 		return nil
 	}
-	return r.set.call
+	return ruling.set.call
 }
 
 // sandbox is the directory that is inside every boundary.
@@ -422,9 +424,9 @@ func (c *Compiled) Info() (info Info, ok bool) {
 }
 
 // Condition returns in words what a rule asks for.
-func (r *RuleInfo) Condition() string {
+func (info *RuleInfo) Condition() string {
 	text := "every call"
-	if p := r.Paths; p != nil {
+	if p := info.Paths; p != nil {
 		text = cmp.Or(Roles(p.Roles...).String(), "every use") + " of paths"
 		if p.Within != "" {
 			text += " within " + p.Within
@@ -436,7 +438,7 @@ func (r *RuleInfo) Condition() string {
 	for _, list := range []struct {
 		words    string
 		patterns []string
-	}{{" for ", r.Principals}, {" for groups ", r.Groups}, {" by servers ", r.Servers}, {" by tools ", r.Tools}} {
+	}{{" for ", info.Principals}, {" for groups ", info.Groups}, {" by servers ", info.Servers}, {" by tools ", info.Tools}} {
 		if len(list.patterns) > 0 {
 			text += list.words + strings.Join(list.patterns, ", ")
 		}

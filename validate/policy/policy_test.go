@@ -375,8 +375,8 @@ func TestRoleSets(t *testing.T) {
 	}
 }
 
-// TestNames: names are compared as names and not as paths; a pattern that cannot be read matches nothing.
-func TestNames(t *testing.T) {
+// TestNamesAreComparedAsNames: names are compared as names and not as paths; a pattern that cannot be read matches nothing.
+func TestNamesAreComparedAsNames(t *testing.T) {
 	t.Parallel()
 	for _, e := range []struct {
 		patterns []string

@@ -199,7 +199,7 @@ func TestPolicyReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tool, err := c.Tool("child", "", []byte(def))
+		tool, err := c.PrepareTool("child", "", []byte(def))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,22 +38,22 @@ func Roles(list ...access.Role) RoleSet {
 }
 
 // Has reports whether a role is in the set. None never is.
-func (s RoleSet) Has(r access.Role) bool { return s&AnyRole&(1<<r) != 0 }
+func (roles RoleSet) Has(r access.Role) bool { return roles&AnyRole&(1<<r) != 0 }
 
 // List returns the roles of the set, mildest first.
-func (s RoleSet) List() []access.Role {
+func (roles RoleSet) List() []access.Role {
 	var list []access.Role
 	for _, r := range []access.Role{access.Read, access.Write, access.Delete} {
-		if s.Has(r) {
+		if roles.Has(r) {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-func (s RoleSet) String() string {
+func (roles RoleSet) String() string {
 	var words []string
-	for _, r := range s.List() {
+	for _, r := range roles.List() {
 		words = append(words, r.String())
 	}
 	return strings.Join(words, ", ")

@@ -43,9 +43,9 @@ type question struct {
 	given, closed        string
 }
 
-func (r *compiledRule) question() question {
-	q := question{area: r.area, roles: r.roles, call: r.Paths == nil, allow: r.Then == Allow, given: r.dir.Given, closed: r.dir.Closed, exists: r.dir.Exists}
-	q.outside = r.Paths != nil && r.Paths.Outside
+func (compiled *compiledRule) question() question {
+	q := question{area: compiled.area, roles: compiled.roles, call: compiled.Paths == nil, allow: compiled.Then == Allow, given: compiled.dir.Given, closed: compiled.dir.Closed, exists: compiled.dir.Exists}
+	q.outside = compiled.Paths != nil && compiled.Paths.Outside
 	return q
 }
 
@@ -96,8 +96,8 @@ func (c *Compiled) makeSet(chosen []int) *ruleSet {
 }
 
 // allRules returns the rules as rulesToAsk does, without the index.
-func (s *ruleSet) allRules(list []int) []int {
-	for i := range s.rules {
+func (rules *ruleSet) allRules(list []int) []int {
+	for i := range rules.rules {
 		list = append(list, i)
 	}
 	return list
@@ -132,14 +132,14 @@ func (e *Evaluation) rulesToAsk(p *guard.Place, f *pathFacts, known bool, role a
 }
 
 // appendBelow adds the rules that deny or escalate something in a directory which a path holds.
-func (s *ruleSet) appendBelow(list []int, path string) []int {
+func (rules *ruleSet) appendBelow(list []int, path string) []int {
 	if path == "" {
 		return list
 	}
 	at := func(begin string, is func(dir string) bool) {
-		i, _ := slices.BinarySearchFunc(s.above, begin, func(d belowDir, begin string) int { return strings.Compare(d.folded, begin) })
-		for ; i < len(s.above) && is(s.above[i].folded); i++ {
-			list = append(list, s.above[i].rule)
+		i, _ := slices.BinarySearchFunc(rules.above, begin, func(d belowDir, begin string) int { return strings.Compare(d.folded, begin) })
+		for ; i < len(rules.above) && is(rules.above[i].folded); i++ {
+			list = append(list, rules.above[i].rule)
 		}
 	}
 	at(path, func(dir string) bool { return dir == path })

@@ -111,7 +111,7 @@ type Result struct {
 }
 
 // Inside reports whether the text may be named.
-func (r *Result) Inside() bool { return !r.Bound || r.Prefix != "" && r.Why == "" }
+func (result *Result) Inside() bool { return !result.Bound || result.Prefix != "" && result.Why == "" }
 
 // Check reads a text that may be a URI, or several.
 func (s *Set) Check(text string) (out Result) {

@@ -22,7 +22,7 @@ func set(t testing.TB) *Set {
 	return bound(t, "https://api.example.com/v1/", "https://bücher.example/", "https://local.example:8443", "https://[2001:db8::1]/x/", "git+ssh://host/team/", "note://notes/")
 }
 
-func TestInside(t *testing.T) {
+func TestAURIBelowItsPrefixIsInside(t *testing.T) {
 	t.Parallel()
 	s := set(t)
 	for _, text := range []string{
@@ -45,7 +45,7 @@ func TestInside(t *testing.T) {
 }
 
 // What no prefix is about stays as it is.
-func TestUnbound(t *testing.T) {
+func TestAURIWithoutAPrefixStaysUnbound(t *testing.T) {
 	t.Parallel()
 	s := set(t)
 	for _, text := range []string{
@@ -66,7 +66,7 @@ func TestUnbound(t *testing.T) {
 // Attacks, by class. The control is a check that compares text, or what Go's own
 // parser makes of it, and to which what has no host is no address: for each class
 // there is one of them that it gets past.
-func TestOutside(t *testing.T) {
+func TestAURIThatOneParserReadsOutsideIsOutside(t *testing.T) {
 	t.Parallel()
 	s := set(t)
 	fooled := func(text string) bool {
@@ -142,7 +142,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-func TestPrefixes(t *testing.T) {
+func TestPrefixesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"https://api.example.com/v1/": "https://api.example.com/v1/", "HTTPS://API.example.com:443/v1": "https://api.example.com/v1", "https://x.example": "https://x.example/",
@@ -164,7 +164,7 @@ func TestPrefixes(t *testing.T) {
 }
 
 // With adds what is a prefix, and changes no Set that there is.
-func TestWith(t *testing.T) {
+func TestWithAddsAPrefixToACopy(t *testing.T) {
 	t.Parallel()
 	s := bound(t, "https://a.example/")
 	more := s.With([]string{"https://b.example/", "nothing", "file:///x"})

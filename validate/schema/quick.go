@@ -169,8 +169,8 @@ func (q *quick) fitsScalar(kind strictjson.Kind, raw []byte, escaped bool) bool 
 }
 
 // Fits reports whether a value without escapes that holds no others fits for certain. raw is the value as it stands.
-func (m Member) Fits(kind strictjson.Kind, raw []byte) bool {
-	return m.schema.fitsScalar(kind, raw, false)
+func (member Member) Fits(kind strictjson.Kind, raw []byte) bool {
+	return member.schema.fitsScalar(kind, raw, false)
 }
 
 // Members returns the members that the schema declares or requires, by their names, and required how many must be there.

@@ -17,18 +17,18 @@ type ecmaRegexp struct {
 	meter *meter
 }
 
-func (r *ecmaRegexp) String() string { return r.re.String() }
+func (re *ecmaRegexp) String() string { return re.re.String() }
 
 // MatchString answers false once the budget is spent, and marks it spent: the whole validation is then refused.
-func (r *ecmaRegexp) MatchString(s string) bool {
-	m := r.meter
+func (re *ecmaRegexp) MatchString(s string) bool {
+	m := re.meter
 	if m.spent || m.regex <= 0 {
 		m.spent = true
 		return false
 	}
-	r.re.MatchTimeout = min(regexTimeout, m.regex)
+	re.re.MatchTimeout = min(regexTimeout, m.regex)
 	begin := time.Now()
-	ok, err := r.re.MatchString(s)
+	ok, err := re.re.MatchString(s)
 	m.regex -= time.Since(begin)
 	m.spent = err != nil
 	return ok

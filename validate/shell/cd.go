@@ -38,55 +38,55 @@ const (
 )
 
 // boundary ends commands that run only if the former succeeded.
-func (w *whereabouts) boundary() {
-	if w.sure == SureDone {
-		w.sure = SureNot
-		if w.firm {
-			w.sure = sureThere
+func (where *whereabouts) boundary() {
+	if where.sure == SureDone {
+		where.sure = SureNot
+		if where.firm {
+			where.sure = sureThere
 		}
 	}
-	w.chance = false
+	where.chance = false
 }
 
 // join returns to uncertainty: the commands read since before may not have run in this shell.
-func (w *whereabouts) join(before whereabouts) {
-	if w.dir != before.dir {
-		w.sure, w.firm = SureNot, false
+func (where *whereabouts) join(before whereabouts) {
+	if where.dir != before.dir {
+		where.sure, where.firm = SureNot, false
 	}
 }
 
 const maxMoves = 32
 
 // move goes to a directory from the latest.
-func (w *whereabouts) move(to string, sure Surety) {
-	if w.lost = w.lost || len(w.dir)+len(to) > maxMoves*chars.MaxPath; w.lost {
+func (where *whereabouts) move(to string, sure Surety) {
+	if where.lost = where.lost || len(where.dir)+len(to) > maxMoves*chars.MaxPath; where.lost {
 		return // the whole is refused
 	}
-	list := strings.Split(w.dir, "\x00")
+	list := strings.Split(where.dir, "\x00")
 	dir := list[len(list)-1]
-	if w.drives && len(to) > 1 && to[1] == ':' {
+	if where.drives && len(to) > 1 && to[1] == ':' {
 		dir = ""
 	}
 	list = append(list, chdir(dir, to))
 	if list[0] == "" {
 		list = list[1:]
 	}
-	w.lost = len(list) > maxMoves
-	w.dir, w.sure = strings.Join(list, "\x00"), sure
+	where.lost = len(list) > maxMoves
+	where.dir, where.sure = strings.Join(list, "\x00"), sure
 }
 
 // rise keeps every directory above the latest as well: it may have been moved there.
-func (w *whereabouts) rise() {
-	latest := w.dir[strings.LastIndexByte(w.dir, 0)+1:]
+func (where *whereabouts) rise() {
+	latest := where.dir[strings.LastIndexByte(where.dir, 0)+1:]
 	for range maxMoves {
 		i := strings.LastIndexByte(strings.TrimRight(latest, "/"), '/')
 		if i <= 0 {
 			break
 		}
 		latest = latest[:i]
-		w.dir = latest + "\x00" + w.dir
+		where.dir = latest + "\x00" + where.dir
 	}
-	w.sure = SureNot
+	where.sure = SureNot
 }
 
 // chdir returns where cd goes from dir.

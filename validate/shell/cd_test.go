@@ -7,8 +7,8 @@ import (
 	"mcphub/validate/budget"
 )
 
-// TestMoves: where cd went before a word, and how sure that is: ! it is there or nothing runs, ? it may be elsewhere.
-func TestMoves(t *testing.T) {
+// TestCdMovesLaterWords: where cd went before a word, and how sure that is: ! it is there or nothing runs, ? it may be elsewhere.
+func TestCdMovesLaterWords(t *testing.T) {
 	t.Parallel()
 	reads(t, []row{
 		{`cd x; cat a`, `cd=command run; x=cd/read; cat=command run in x; a=read in x`},

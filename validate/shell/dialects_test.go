@@ -23,8 +23,8 @@ func readsAs(t *testing.T, dialect int, rows []row) {
 	}
 }
 
-// TestCmd: quotes and carets, variables and parts of them, redirections, and what stands behind if, for, call, start and cmd /c.
-func TestCmd(t *testing.T) {
+// TestCmdQuotesAndRedirectionsAreRead: quotes and carets, variables and parts of them, redirections, and what stands behind if, for, call, start and cmd /c.
+func TestCmdQuotesAndRedirectionsAreRead(t *testing.T) {
 	t.Parallel()
 	readsAs(t, 0, []row{
 		{`type a\b`, `type=command run; a\b=read`},

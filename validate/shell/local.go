@@ -44,12 +44,12 @@ func BaseName(command string) string {
 }
 
 // IsName reports whether a word is the name of a target, a package or a branch, as far as it is not written as a path.
-func (u Use) IsName() bool { return u.Kind == useName }
+func (use Use) IsName() bool { return use.Kind == useName }
 
 // Local returns what of a word names something on this machine; ok is false if nothing does.
-func (u Use) Local(text string) (s string, ok bool) {
-	text = text[min(u.At, len(text)):]
-	switch u.Kind {
+func (use Use) Local(text string) (s string, ok bool) {
+	text = text[min(use.At, len(text)):]
+	switch use.Kind {
 	case UseText, useRemote, UseWorkdir, UsePrint, useHosts:
 		return "", false
 	case useName:

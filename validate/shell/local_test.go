@@ -44,8 +44,8 @@ func TestHostOf(t *testing.T) {
 	}
 }
 
-// TestLocal: which part of a word names something on this machine, by its use. A dash is none.
-func TestLocal(t *testing.T) {
+// TestLocalPartsOfWords: which part of a word names something on this machine, by its use. A dash is none.
+func TestLocalPartsOfWords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		kind       Kind

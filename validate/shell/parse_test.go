@@ -115,8 +115,8 @@ func TestCompounds(t *testing.T) {
 	})
 }
 
-// TestOdd: after what may change the meaning of a name, nothing is sure.
-func TestOdd(t *testing.T) {
+// TestNothingIsSureAfterAnOddCommand: after what may change the meaning of a name, nothing is sure.
+func TestNothingIsSureAfterAnOddCommand(t *testing.T) {
 	t.Parallel()
 	reads(t, []row{
 		{`alias cat=ls; cat a`, `alias=command run lost; cat=ls=path lost; cat=command run lost; a=read lost | odd | reads`},

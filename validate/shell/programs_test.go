@@ -174,8 +174,8 @@ func TestUsageOf(t *testing.T) {
 	}
 }
 
-// TestTrusted: in a command that the operator wrote, a doubt changes nothing about what is another machine's.
-func TestTrusted(t *testing.T) {
+// TestATrustedCommandKeepsRemotePartsRemote: in a command that the operator wrote, a doubt changes nothing about what is another machine's.
+func TestATrustedCommandKeepsRemotePartsRemote(t *testing.T) {
 	t.Parallel()
 	for trusted, want := range map[bool]Kind{true: useRemote, false: UsePath} {
 		list := words("docker run --rm ??x img -v /a:/b")

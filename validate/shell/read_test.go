@@ -8,8 +8,8 @@ import (
 	"mcphub/validate/chars"
 )
 
-// TestCrude: what the grammar refuses is split at blanks and quotes, and each word is a path of an unknown program.
-func TestCrude(t *testing.T) {
+// TestWhatTheGrammarRefusesIsSplitAtBlanks: what the grammar refuses is split at blanks and quotes, and each word is a path of an unknown program.
+func TestWhatTheGrammarRefusesIsSplitAtBlanks(t *testing.T) {
 	t.Parallel()
 	reads(t, []row{
 		{`pushd '/x`, `pushd=path? lost; '/x=path? lost in /x?; /x=path? lost in /x?; /x=path? lost in /x? | odd`},

@@ -37,22 +37,22 @@ type Word struct {
 }
 
 // name is by what the table knows the word.
-func (w *Word) name() string {
-	if w.as != "" {
-		return w.as
+func (word *Word) name() string {
+	if word.as != "" {
+		return word.as
 	}
-	return w.Text
+	return word.Text
 }
 
 // Spellings returns what a word with substitutions may be: what they print may be nothing, or the working directory.
-func (w *Word) Spellings() []string {
-	if !strings.Contains(w.Text, substituted) {
-		return []string{w.Text}
+func (word *Word) Spellings() []string {
+	if !strings.Contains(word.Text, substituted) {
+		return []string{word.Text}
 	}
-	bare := strings.ReplaceAll(w.Text, substituted, "")
-	dotted := strings.ReplaceAll("/"+w.Text+"/", "/"+substituted+"/", "/./")
+	bare := strings.ReplaceAll(word.Text, substituted, "")
+	dotted := strings.ReplaceAll("/"+word.Text+"/", "/"+substituted+"/", "/./")
 	dotted = strings.ReplaceAll(dotted[1:len(dotted)-1], substituted, "")
-	if strings.HasPrefix(w.Text, substituted) && strings.IndexByte(strings.TrimLeft(bare, "/"), '/') < 0 && bare != "" && bare[0] == '/' {
+	if strings.HasPrefix(word.Text, substituted) && strings.IndexByte(strings.TrimLeft(bare, "/"), '/') < 0 && bare != "" && bare[0] == '/' {
 		return []string{dotted} // $(root)/lib
 	}
 	return []string{bare, dotted}

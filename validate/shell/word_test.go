@@ -7,8 +7,8 @@ import (
 	"mcphub/validate/budget"
 )
 
-// TestWords: the words of a string, as its programs are handed them.
-func TestWords(t *testing.T) {
+// TestWordsAreWhatProgramsAreHanded: the words of a string, as its programs are handed them.
+func TestWordsAreWhatProgramsAreHanded(t *testing.T) {
 	t.Parallel()
 	reads(t, []row{
 		{`cat a.txt`, `cat=command run; a.txt=read`},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAccess: a string and a name are there decoded and as they stand.
-func TestAccess(t *testing.T) {
+// TestStringsAreThereDecodedAndRaw: a string and a name are there decoded and as they stand.
+func TestStringsAreThereDecodedAndRaw(t *testing.T) {
 	t.Parallel()
 	tr := parsed(t, `{"a":"x\u0041","b\n":"y","c":["z"],"d\t":"\\"}`)
 	for _, c := range []struct {
@@ -119,8 +119,8 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestTwins: members are twins if their names are equal under case folding, as they are decoded.
-func TestTwins(t *testing.T) {
+// TestTwinsAreEqualUnderCaseFolding: members are twins if their names are equal under case folding, as they are decoded.
+func TestTwinsAreEqualUnderCaseFolding(t *testing.T) {
 	t.Parallel()
 	more := func(n int) string { // n members of other names
 		var b strings.Builder

@@ -86,8 +86,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestNodes: the tree has every value in document order, with its parent, its place, its name and its place.
-func TestNodes(t *testing.T) {
+// TestNodesAreInDocumentOrder: the tree has every value in document order, with its parent, its place, its name and its place.
+func TestNodesAreInDocumentOrder(t *testing.T) {
 	t.Parallel()
 	tr := parsed(t, ` {"a":[1,"x\n",[]],"b\u0041":null,"é":{"c":true},"":false} `)
 	var got []string
@@ -125,8 +125,8 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// TestFree: a tree that goes back to the pool keeps none of the arguments, and a large one does not go back.
-func TestFree(t *testing.T) {
+// TestAFreedTreeKeepsNoArguments: a tree that goes back to the pool keeps none of the arguments, and a large one does not go back.
+func TestAFreedTreeKeepsNoArguments(t *testing.T) {
 	t.Parallel()
 	tr := parsed(t, `{"a":"secret"}`)
 	docs, nodes := tr.docs, tr.Nodes

@@ -22,7 +22,7 @@ func words(s string, r Reader) (list []string) {
 	return list
 }
 
-func TestWords(t *testing.T) {
+func TestWordsOfATextAreFound(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string][]string{
 		"":                              nil,

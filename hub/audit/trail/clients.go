@@ -23,9 +23,9 @@ func isSessionLine(line []byte) bool {
 }
 
 // Note takes the client from the line of a session.
-func (c Clients) Note(e *Event) {
+func (clients Clients) Note(e *Event) {
 	if e.Kind == audit.KindSession {
-		c[e.Session] = e.ClientInfo
+		clients[e.Session] = e.ClientInfo
 	}
 }
 
@@ -36,20 +36,20 @@ const maxSessions = 4096
 // number of sessions needs no more memory.
 type recentClients struct{ now, before Clients }
 
-func (r *recentClients) noteClient(session string, c audit.ClientInfo) {
-	if r.now == nil || len(r.now) >= maxSessions {
-		r.now, r.before = Clients{}, r.now
+func (recent *recentClients) noteClient(session string, c audit.ClientInfo) {
+	if recent.now == nil || len(recent.now) >= maxSessions {
+		recent.now, recent.before = Clients{}, recent.now
 	}
-	r.now[session] = c
+	recent.now[session] = c
 }
 
-func (r *recentClients) clientOf(session string) audit.ClientInfo {
-	if c, ok := r.now[session]; ok {
+func (recent *recentClients) clientOf(session string) audit.ClientInfo {
+	if c, ok := recent.now[session]; ok {
 		return c
 	}
-	c, ok := r.before[session]
+	c, ok := recent.before[session]
 	if ok {
-		r.noteClient(session, c)
+		recent.noteClient(session, c)
 	}
 	return c
 }

@@ -36,28 +36,28 @@ func decides(kind string) bool {
 }
 
 // Matches reports whether a decision is one of those.
-func (f *Filter) Matches(e *Event) bool {
+func (filter *Filter) Matches(e *Event) bool {
 	switch {
 	case !decides(e.Kind),
-		f.Session != "" && !strings.HasPrefix(e.Session, f.Session),
-		!MatchesName(f.Principal, e.Principal),
-		f.Child != "" && e.Child != f.Child,
-		f.Tool != "" && e.Tool != f.Tool,
-		!MatchesName(f.Rule, e.Rule),
-		f.Decision != "" && e.Decision != f.Decision,
-		f.Path != "" && !slices.ContainsFunc(e.Findings, func(one audit.Finding) bool { return matchesPath(f.Path, one.Path) }),
-		!matchesClient(f.Client, e.Name),
-		f.Address != "" && e.Address != f.Address,
-		f.Denied && (e.Decision == "allow" || e.Kind == audit.KindDefinition || e.Kind == audit.KindEnded),
-		!f.Since.IsZero() && e.Time.Before(f.Since),
-		!f.Until.IsZero() && !e.Time.Before(f.Until):
+		filter.Session != "" && !strings.HasPrefix(e.Session, filter.Session),
+		!MatchesName(filter.Principal, e.Principal),
+		filter.Child != "" && e.Child != filter.Child,
+		filter.Tool != "" && e.Tool != filter.Tool,
+		!MatchesName(filter.Rule, e.Rule),
+		filter.Decision != "" && e.Decision != filter.Decision,
+		filter.Path != "" && !slices.ContainsFunc(e.Findings, func(one audit.Finding) bool { return matchesPath(filter.Path, one.Path) }),
+		!matchesClient(filter.Client, e.Name),
+		filter.Address != "" && e.Address != filter.Address,
+		filter.Denied && (e.Decision == "allow" || e.Kind == audit.KindDefinition || e.Kind == audit.KindEnded),
+		!filter.Since.IsZero() && e.Time.Before(filter.Since),
+		!filter.Until.IsZero() && !e.Time.Before(filter.Until):
 		return false
 	}
 	return true
 }
 
 // asksSession reports whether the filter picks by what stands in the line of a session alone.
-func (f *Filter) asksSession() bool { return f.Client != "" || f.Address != "" }
+func (filter *Filter) asksSession() bool { return filter.Client != "" || filter.Address != "" }
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[{") }
 

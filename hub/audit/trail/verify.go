@@ -20,11 +20,11 @@ type Problem struct {
 	Text string
 }
 
-func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.File + ": " + p.Text
+func (problem Problem) String() string {
+	if problem.Line == 0 {
+		return problem.File + ": " + problem.Text
 	}
-	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+	return fmt.Sprintf("%s:%d: %s", problem.File, problem.Line, problem.Text)
 }
 
 // A Report is what Verify found.
@@ -38,7 +38,7 @@ type Report struct {
 }
 
 // IsWhole reports whether the folder is whole.
-func (r *Report) IsWhole() bool { return len(r.Problems) == 0 }
+func (report *Report) IsWhole() bool { return len(report.Problems) == 0 }
 
 // Verify checks a folder: every line of every log, and that no log is missing
 // or has lost its end. heads are hashes of chain.jsonl that were kept elsewhere
@@ -86,31 +86,31 @@ func Verify(dir string, heads ...string) (*Report, error) {
 
 // reportChainless returns the report on a folder without chain.jsonl. If it has no logs
 // either, nothing was recorded in it, and the error is err.
-func (r *Report) reportChainless(dir string, err error) (*Report, error) {
+func (report *Report) reportChainless(dir string, err error) (*Report, error) {
 	files, e := audit.LogFiles(dir)
 	if e != nil {
 		return nil, e
 	}
-	all, e := r.findIrregular(dir)
+	all, e := report.findIrregular(dir)
 	if e != nil {
 		return nil, e
 	}
 	locked := slices.ContainsFunc(all, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), audit.LockEnding) })
-	if len(files)+len(r.Problems) == 0 && !locked {
+	if len(files)+len(report.Problems) == 0 && !locked {
 		return nil, err
 	}
-	r.Logs = len(files)
+	report.Logs = len(files)
 	text := "it is missing: without it nothing shows that no log was removed, cut off or made again"
-	r.Problems = append([]Problem{{audit.ChainName, 0, text}}, r.Problems...)
-	return r, nil
+	report.Problems = append([]Problem{{audit.ChainName, 0, text}}, report.Problems...)
+	return report, nil
 }
 
 // findIrregular finds entries with the name of a log that are no regular files. It returns all entries.
-func (r *Report) findIrregular(dir string) (all []os.DirEntry, err error) {
+func (report *Report) findIrregular(dir string) (all []os.DirEntry, err error) {
 	all, err = os.ReadDir(dir)
 	for _, f := range all {
 		if _, ok := audit.LogOf(f.Name()); ok && !f.Type().IsRegular() {
-			r.Problems = append(r.Problems, Problem{f.Name(), 0, "it is no file: a log is never a link, a folder or a pipe"})
+			report.Problems = append(report.Problems, Problem{f.Name(), 0, "it is no file: a log is never a link, a folder or a pipe"})
 		}
 	}
 	return all, err
@@ -161,18 +161,18 @@ func isGone(dir, id string, marks []mark) bool {
 }
 
 // addRemoved counts the lines of a log that were removed.
-func (r *Report) addRemoved(marks []mark) {
+func (report *Report) addRemoved(marks []mark) {
 	for _, m := range marks {
 		if m.kind == audit.KindRemoved && m.at >= m.from {
-			r.Removed += m.at - m.from + 1
+			report.Removed += m.at - m.from + 1
 		}
 	}
 }
 
-func (r *Report) addReport(o *Report) {
-	r.Logs += o.Logs
-	r.Lines += o.Lines
-	r.Open += o.Open
-	r.Torn += o.Torn
-	r.Problems = append(r.Problems, o.Problems...)
+func (report *Report) addReport(o *Report) {
+	report.Logs += o.Logs
+	report.Lines += o.Lines
+	report.Open += o.Open
+	report.Torn += o.Torn
+	report.Problems = append(report.Problems, o.Problems...)
 }

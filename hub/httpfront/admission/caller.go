@@ -65,12 +65,12 @@ type Caller struct {
 }
 
 // Owner tells callers apart: no session of one is found by another.
-func (c Caller) Owner() string {
-	key := c.Principal.Key()
-	if c.Values != nil || c.Principal.Groups != nil || c.Named != nil {
-		key = strings.Join([]string{key, strings.Join(c.Values, "\x00"), strings.Join(c.Principal.Groups, "\x00"), strings.Join(c.Named, "\x00")}, "\x00\x00")
+func (caller Caller) Owner() string {
+	key := caller.Principal.Key()
+	if caller.Values != nil || caller.Principal.Groups != nil || caller.Named != nil {
+		key = strings.Join([]string{key, strings.Join(caller.Values, "\x00"), strings.Join(caller.Principal.Groups, "\x00"), strings.Join(caller.Named, "\x00")}, "\x00\x00")
 	}
-	if of := c.Toolsets.Owner(); of != "" {
+	if of := caller.Toolsets.Owner(); of != "" {
 		key += "\x00\x00\x00" + of
 	}
 	return key

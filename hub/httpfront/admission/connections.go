@@ -67,18 +67,18 @@ func (v *connInfo) noteAdmitted(c *credentials) {
 }
 
 // Track takes in a connection, and gives the context of its requests.
-func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context {
-	c.mu.Lock()
-	if c.at == nil {
-		c.at, c.of, c.owned = map[net.Conn]*list.Element{}, map[net.Conn]string{}, map[string]int{}
+func (connections *Connections) Track(ctx context.Context, conn net.Conn) context.Context {
+	connections.mu.Lock()
+	if connections.at == nil {
+		connections.at, connections.of, connections.owned = map[net.Conn]*list.Element{}, map[net.Conn]string{}, map[string]int{}
 	}
-	c.at[conn] = c.strangers.PushBack(conn)
+	connections.at[conn] = connections.strangers.PushBack(conn)
 	var oldest net.Conn
-	if c.strangers.Len() > MaxStrangers {
-		oldest = c.strangers.Front().Value.(net.Conn)
-		c.dropConnection(oldest)
+	if connections.strangers.Len() > MaxStrangers {
+		oldest = connections.strangers.Front().Value.(net.Conn)
+		connections.dropConnection(oldest)
 	}
-	c.mu.Unlock()
+	connections.mu.Unlock()
 	if oldest != nil {
 		_ = oldest.Close() // it is served no more, whatever comes of that
 	}
@@ -89,7 +89,7 @@ func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context 
 // principal's from then on; "": no one's in particular. At most `most` connections may belong to
 // principals. A principal may take one more only while as many as it then has stay free. 0 means no
 // bound. Assign returns false if the principal is at its bound.
-func (c *Connections) Assign(ctx context.Context, principal string, most int) bool {
+func (connections *Connections) Assign(ctx context.Context, principal string, most int) bool {
 	v := visitorOf(ctx)
 	if v == nil {
 		return true
@@ -97,19 +97,19 @@ func (c *Connections) Assign(ctx context.Context, principal string, most int) bo
 	if before := v.known.Load(); before != nil && *before == principal {
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := len(c.of) + 1
-	if _, had := c.of[v.conn]; had {
+	connections.mu.Lock()
+	defer connections.mu.Unlock()
+	all := len(connections.of) + 1
+	if _, had := connections.of[v.conn]; had {
 		all--
 	}
-	if principal != "" && most > 0 && all+c.owned[principal]+1 > most {
+	if principal != "" && most > 0 && all+connections.owned[principal]+1 > most {
 		return false
 	}
-	c.dropConnection(v.conn)
+	connections.dropConnection(v.conn)
 	if principal != "" {
-		c.of[v.conn] = principal
-		c.owned[principal]++
+		connections.of[v.conn] = principal
+		connections.owned[principal]++
 	}
 	known := principal // of its own: the argument would be put on the heap for each request
 	v.known.Store(&known)
@@ -117,24 +117,24 @@ func (c *Connections) Assign(ctx context.Context, principal string, most int) bo
 }
 
 // OnStateChange takes a connection out that has ended.
-func (c *Connections) OnStateChange(conn net.Conn, state http.ConnState) {
+func (connections *Connections) OnStateChange(conn net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
-		c.mu.Lock()
-		c.dropConnection(conn)
-		c.mu.Unlock()
+		connections.mu.Lock()
+		connections.dropConnection(conn)
+		connections.mu.Unlock()
 	}
 }
 
 // dropConnection forgets a connection. The caller holds mu.
-func (c *Connections) dropConnection(conn net.Conn) {
-	if e := c.at[conn]; e != nil {
-		c.strangers.Remove(e)
-		delete(c.at, conn)
+func (connections *Connections) dropConnection(conn net.Conn) {
+	if e := connections.at[conn]; e != nil {
+		connections.strangers.Remove(e)
+		delete(connections.at, conn)
 	}
-	if principal, ok := c.of[conn]; ok {
-		delete(c.of, conn)
-		if c.owned[principal]--; c.owned[principal] == 0 {
-			delete(c.owned, principal)
+	if principal, ok := connections.of[conn]; ok {
+		delete(connections.of, conn)
+		if connections.owned[principal]--; connections.owned[principal] == 0 {
+			delete(connections.owned, principal)
 		}
 	}
 }

@@ -36,11 +36,11 @@ func (p *Peers) askAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for the answers too
 	defer cancel()
 	var all sync.WaitGroup
-	turns := make(chan struct{}, maxAtOnce)
+	slots := make(chan struct{}, maxAtOnce)
 	for _, at := range p.findPlaces(ctx) {
 		all.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			name, err := p.askName(ctx, at)
 			if errors.Is(err, errRelayed) {
 				p.o.Log.Warn().Str("address", at.host).Err(err).Msg("no request is forwarded to this address")

@@ -89,7 +89,7 @@ func (w *Writer) gatherBytes(p []byte) {
 	w.queue = append(w.queue, chunk{b: append(b[:0], p...)})
 }
 
-func (w *Writer) startTurn() {
+func (w *Writer) startWriteTurn() {
 	if !w.writing {
 		w.writing = true
 		w.spawnDrain()
@@ -117,7 +117,7 @@ func (w *Writer) drainQueue() {
 			w.failWriter(err, true)
 		}
 	}
-	w.leaveTurn()
+	w.leaveWriteTurn()
 }
 
 // takeGroup returns the first chunks of the queue, for the caller that has the turn to write
@@ -219,7 +219,7 @@ func (w *Writer) admitWaiters() {
 	clear(w.waiting[len(still):])
 	w.waiting = still
 	if w.hasLeft() {
-		w.startTurn()
+		w.startWriteTurn()
 	}
 }
 

@@ -88,7 +88,7 @@ func NewKeptWriter(w io.Writer, limit int, k *kept.Memory) *Writer {
 	n.sentBytes, n.acceptedBytes = k.Output()
 	n.size[copied] = int(n.acceptedBytes - n.sentBytes)
 	if n.hasLeft() {
-		n.startTurn()
+		n.startWriteTurn()
 	}
 	return n
 }
@@ -128,7 +128,7 @@ func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry)
 	}
 	s, mine := w.acceptFrame(parts, total, true, marks)
 	w.mu.Unlock()
-	if s, err = w.writeTurn(mine, s, parts, total, true); s == nil {
+	if s, err = w.useWriteTurn(mine, s, parts, total, true); s == nil {
 		return err == nil, err
 	}
 	return true, s.Wait(ctx)
@@ -214,19 +214,19 @@ func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool 
 	}
 	_, mine := w.acceptFrame(parts, total, false, marks)
 	w.mu.Unlock()
-	_, err := w.writeTurn(mine, nil, parts, total, false)
+	_, err := w.useWriteTurn(mine, nil, parts, total, false)
 	return err == nil
 }
 
-// A writeTurn says who writes next, and what. The one who has the turn is the only writer until
-// writeTurn returns. w.writing is true for that time.
+// A writeTurn says who writes next, and what. The one who has the write turn is the only writer until
+// useWriteTurn returns. w.writing is true for that time.
 type writeTurn int
 
 const (
-	noWriteTurn writeTurn = iota // someone else writes what is queued
-	frameTurn                    // the caller writes its own frame, and nothing is queued
-	sharedTurn                   // the caller lets others queue their frames, and writes all
-	queueTurn                    // the caller writes what is queued
+	noWriteTurn     writeTurn = iota // someone else writes what is queued
+	frameWriteTurn                   // the caller writes its own frame, and nothing is queued
+	sharedWriteTurn                  // the caller lets others queue their frames, and writes all
+	queueWriteTurn                   // the caller writes what is queued
 )
 
 // acceptFrame gives a frame its place: in the queue, or at the caller's turn to write. Large
@@ -241,18 +241,18 @@ func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*ke
 	case w.writing || w.raw == nil:
 		s := w.enqueueFrame(parts, 0, borrow)
 		w.contention = contentionLast
-		w.startTurn()
+		w.startWriteTurn()
 		return s, noWriteTurn
 	case len(w.queue) > 0: // held back: this one comes behind
 		w.writing = true
-		return w.enqueueFrame(parts, 0, borrow), queueTurn
+		return w.enqueueFrame(parts, 0, borrow), queueWriteTurn
 	case w.contention > 0 && total <= maxGathered:
 		w.writing = true
 		w.enqueueFrame(parts, 0, false)
-		return nil, sharedTurn
+		return nil, sharedWriteTurn
 	}
 	w.writing = true
-	return nil, frameTurn
+	return nil, frameWriteTurn
 }
 
 // keepFrame works like acceptFrame in kept memory.
@@ -266,28 +266,28 @@ func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) write
 		return noWriteTurn
 	case alone && w.contention > 0 && total <= maxGathered:
 		w.writing = true
-		return sharedTurn
+		return sharedWriteTurn
 	}
 	w.writing = true
-	return queueTurn
+	return queueWriteTurn
 }
 
-// writeTurn takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
+// useWriteTurn takes the caller's write turn, if there is one: it writes as far as that needs no waiting, and leaves the
 // rest to a goroutine. s is the completion of the frame if that is queued.
-func (w *Writer) writeTurn(mine writeTurn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
+func (w *Writer) useWriteTurn(mine writeTurn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
 	switch mine {
 	case noWriteTurn:
 		return s, nil
-	case frameTurn:
+	case frameWriteTurn:
 		n, err := w.attemptWrite(parts)
 		return w.endAttempt(n, err, parts, total, borrow)
-	case sharedTurn:
+	case sharedWriteTurn:
 		w.yieldTurn()
 	}
 	return s, w.pushQueue()
 }
 
-// endAttempt ends a turn for one frame of which n bytes were written.
+// endAttempt ends a write turn for one frame of which n bytes were written.
 func (w *Writer) endAttempt(n int, err error, parts [][]byte, total int, borrow bool) (s *Completion, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,7 +303,7 @@ func (w *Writer) endAttempt(n int, err error, parts [][]byte, total int, borrow 
 			w.queue = append(w.queue, behind...)
 		}
 	}
-	w.leaveTurn()
+	w.leaveWriteTurn()
 	return s, err
 }
 
@@ -328,7 +328,7 @@ func (w *Writer) yieldTurn() {
 	w.mu.Unlock()
 }
 
-// pushQueue writes the front of the queue, and ends the turn.
+// pushQueue writes the front of the queue, and ends the write turn.
 func (w *Writer) pushQueue() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -346,13 +346,13 @@ func (w *Writer) pushQueue() error {
 			w.contention = contentionLast
 		}
 	}
-	w.leaveTurn()
+	w.leaveWriteTurn()
 	return w.err
 }
 
-// leaveTurn ends a turn: what is left in the queue is for a goroutine. It is called with mu
+// leaveWriteTurn ends a write turn: what is left in the queue is for a goroutine. It is called with mu
 // held.
-func (w *Writer) leaveTurn() {
+func (w *Writer) leaveWriteTurn() {
 	switch {
 	case w.err != nil:
 		w.dropQueue()
@@ -375,7 +375,7 @@ func (w *Writer) Offer(parts [][]byte, marks ...*kept.Entry) (*Completion, bool)
 	}
 	s, mine := w.acceptFrame(parts, total, true, marks)
 	w.mu.Unlock()
-	s, err := w.writeTurn(mine, s, parts, total, true)
+	s, err := w.useWriteTurn(mine, s, parts, total, true)
 	if s != nil {
 		select {
 		case <-s.done: // all of it went at once

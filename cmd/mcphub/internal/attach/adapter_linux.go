@@ -179,16 +179,16 @@ func IsListening(path string) bool {
 	return err == nil || errors.Is(err, unix.EAGAIN) // its queue is full
 }
 
-// turnPause is how long an adapter waits before it looks again whether it has the turn.
-const turnPause = 10 * time.Millisecond
+// startLockPause is how long an adapter waits before it looks again whether it has the lock.
+const startLockPause = 10 * time.Millisecond
 
-// AwaitTurn waits until no other adapter has the hub of the endpoint started, for at most so long. listens: a hub is there meanwhile.
+// AwaitStartLock waits until no other adapter has the hub of the endpoint started, for at most so long. listens: a hub is there meanwhile.
 // Otherwise the caller has it started, and calls end then.
-func (e Endpoint) AwaitTurn(most time.Duration) (end func(), listens bool) {
+func (e Endpoint) AwaitStartLock(most time.Duration) (end func(), listens bool) {
 	dir, fd := "", -1
 	for _, dir = range e.Dirs {
 		if ownership.CheckFolder(dir) == nil {
-			fd, _ = unix.Open(e.turn(dir), unix.O_CREAT|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+			fd, _ = unix.Open(e.startLock(dir), unix.O_CREAT|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 			break
 		}
 	}
@@ -196,7 +196,7 @@ func (e Endpoint) AwaitTurn(most time.Duration) (end func(), listens bool) {
 		return func() {}, false
 	}
 	end = func() { _ = unix.Close(fd) }
-	for until := time.Now().Add(most); ; time.Sleep(turnPause) {
+	for until := time.Now().Add(most); ; time.Sleep(startLockPause) {
 		mine := repeatInterrupted(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }) == nil
 		if listens = IsListening(e.Socket(dir)); mine || listens || time.Now().After(until) {
 			return end, listens

@@ -24,7 +24,7 @@
 //
 // If the hub ends without an "end" line, the adapter attaches to the next hub, with the same descriptors: package kept has
 // how that hub goes on. After three such ends within a minute, at the fourth, the adapter ends, and at the twelfth within an hour. Of
-// many adapters that find no hub, one at a time has it started (AwaitTurn).
+// many adapters that find no hub, one at a time has it started (AwaitStartLock).
 //
 // Concurrency: an [Adapter] is used by one goroutine, but for HangUp and Disconnect, which may be called by any. Nothing
 // is started here.

@@ -67,8 +67,8 @@ func (e Endpoint) endsFile(dir string) string   { return filepath.Join(dir, e.na
 // Lock returns the file that is locked while the hub of the endpoint is started.
 func (e Endpoint) Lock(dir string) string { return filepath.Join(dir, e.name+".lock") }
 
-// turn returns the file that is locked by the adapter that has the hub started.
-func (e Endpoint) turn(dir string) string { return filepath.Join(dir, e.name+".turn") }
+// startLock returns the file that is locked by the adapter that has the hub started.
+func (e Endpoint) startLock(dir string) string { return filepath.Join(dir, e.name+".turn") }
 
 // MakeSecret writes a new secret, which who attaches has to show.
 func (e Endpoint) MakeSecret(dir string) (string, error) {

@@ -19,18 +19,18 @@ func TestOneAdapterStartsTheHub(t *testing.T) {
 	if err := os.Chmod(e.Dirs[0], 0o700); err != nil {
 		t.Fatal(err)
 	}
-	end, listens := e.AwaitTurn(time.Minute)
+	end, listens := e.AwaitStartLock(time.Minute)
 	if listens {
 		t.Error("a hub listens before there is one")
 	}
-	if other, listens := e.AwaitTurn(0); listens {
+	if other, listens := e.AwaitStartLock(0); listens {
 		t.Error("a hub listens before there is one")
 	} else {
 		other()
 	}
 	waits := make(chan bool)
 	next := func() {
-		end, listens := e.AwaitTurn(time.Minute)
+		end, listens := e.AwaitStartLock(time.Minute)
 		end()
 		waits <- listens
 	}
@@ -38,7 +38,7 @@ func TestOneAdapterStartsTheHub(t *testing.T) {
 	select {
 	case <-waits:
 		t.Error("two have the turn")
-	case <-time.After(10 * turnPause):
+	case <-time.After(10 * startLockPause):
 	}
 	hub, err := net.Listen("unix", e.Socket(e.Dirs[0]))
 	if err != nil {

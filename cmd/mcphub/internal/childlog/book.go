@@ -123,7 +123,7 @@ func (b *Book) Say(child, instance string, pid int, text string) {
 		p = &pace{tokens: lineBurst, last: now}
 		b.paces[key] = p
 	}
-	if !p.takeTurn(now) {
+	if !p.takeToken(now) {
 		p.dropped++
 		return
 	}
@@ -135,7 +135,7 @@ func (b *Book) Say(child, instance string, pid int, text string) {
 	}
 }
 
-func (p *pace) takeTurn(now time.Time) bool {
+func (p *pace) takeToken(now time.Time) bool {
 	p.tokens = min(lineBurst, p.tokens+now.Sub(p.last).Seconds()*lineRate)
 	p.last = now
 	if p.tokens < 1 {

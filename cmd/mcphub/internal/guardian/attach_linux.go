@@ -23,8 +23,8 @@ import (
 const leaveTime = 10 * time.Second
 
 const (
-	// turnTime is how long an adapter waits for another one that has the hub started.
-	turnTime = 15 * time.Second
+	// startLockTime is how long an adapter waits for another one that has the hub started.
+	startLockTime = 15 * time.Second
 	// againTime is how long an adapter tries to bring its session to the next hub, and longestPause is how long it waits between.
 	againTime    = 30 * time.Second
 	longestPause = 2 * time.Second
@@ -125,7 +125,7 @@ func (c *client) attachSession() error {
 		if !errors.Is(err, attach.ErrNone) {
 			return err
 		}
-		end, listens := c.endpoint.AwaitTurn(turnTime)
+		end, listens := c.endpoint.AwaitStartLock(startLockTime)
 		if err = nil; !listens {
 			err = startShared()
 		}

@@ -26,7 +26,7 @@ var errNone = errors.New("not in the keyring")
 // keyringCalls makes the calls to the keyring, one at a time and bounded.
 type keyringCalls struct {
 	wait  time.Duration
-	turn  chan struct{}
+	lock  chan struct{}
 	ready func() error // reports why there is no keyring
 }
 
@@ -60,13 +60,13 @@ func (k *keyringCalls) callWithin(ctx context.Context, call func() error) error 
 		return fmt.Errorf("the keyring does not answer, it may wait to be unlocked: %w", ctx.Err())
 	}
 	select {
-	case k.turn <- struct{}{}:
+	case k.lock <- struct{}{}:
 	case <-ctx.Done():
 		return slow()
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer func() { <-k.turn }()
+		defer func() { <-k.lock }()
 		done <- call()
 	}()
 	select {

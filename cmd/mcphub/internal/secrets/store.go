@@ -51,7 +51,7 @@ func New(o Options) *Store {
 	if o.Wait <= 0 {
 		o.Wait = usualWait
 	}
-	return &Store{o: o, keyring: keyringCalls{wait: o.Wait, turn: make(chan struct{}, 1), ready: sessionBus}}
+	return &Store{o: o, keyring: keyringCalls{wait: o.Wait, lock: make(chan struct{}, 1), ready: sessionBus}}
 }
 
 // A NotSetError means that there is no secret of that name.

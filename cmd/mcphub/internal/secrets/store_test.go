@@ -194,7 +194,7 @@ func TestBounds(t *testing.T) {
 func TestKeyringThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := keyringCalls{wait: 10 * time.Second, turn: make(chan struct{}, 1), ready: func() error { return nil }}
+		k := keyringCalls{wait: 10 * time.Second, lock: make(chan struct{}, 1), ready: func() error { return nil }}
 		let := make(chan struct{})
 		var calls atomic.Int32
 		began := time.Now()

@@ -141,7 +141,7 @@ func (s *httpServer) prepareSettings(ctx context.Context, file *config.File) (fo
 	if err != nil {
 		return nil, err
 	}
-	front, err := s.front.Prepare(next.HTTPOptions)
+	front, err := s.front.PrepareOptions(next.HTTPOptions)
 	if err != nil {
 		return nil, exit.ConfigErrorf("%w", err)
 	}

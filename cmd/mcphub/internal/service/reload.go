@@ -186,7 +186,7 @@ func (r *reloader) attemptReload(ctx context.Context) (setup.AcceptedConfig, *hu
 	}
 	var said bytes.Buffer
 	warnings := io.MultiWriter(lineLog{r.log}, &said)
-	accepted, err := r.src.Accepted(warnings, r.hub.Inside)
+	accepted, err := r.src.Accepted(warnings, r.hub.FindRootOf)
 	if err != nil {
 		return accepted, nil, err
 	}
@@ -249,7 +249,7 @@ func (r *reloader) planReload(text string) (admin.Plan, error) {
 	for _, p := range made.File.AfterRestart(r.started) {
 		plan.AfterRestart = append(plan.AfterRestart, p.Key)
 	}
-	plan.Servers, err = r.hub.Plan(made.Hub)
+	plan.Servers, err = r.hub.PlanReload(made.Hub)
 	return plan, err
 }
 

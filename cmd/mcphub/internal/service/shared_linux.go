@@ -43,7 +43,7 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	src.Shares = true
 	var said bytes.Buffer
 	return serveHub(ctx, src, log, io.MultiWriter(os.Stderr, &said), front{
-		clients: (*hub.Hub).Clients, shared: true,
+		clients: (*hub.Hub).ClientProcesses, shared: true,
 		open: func(s *serving) (func(context.Context) error, func(), error) {
 			s.reload.warnings.Store(said.String())
 			return openDoor(s, src, door.Config{Endpoint: endpoint, Dir: dir}, logger)
@@ -139,7 +139,7 @@ func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.
 			return nil, err
 		}
 	}
-	session, err := h.Prepare(ctx, hub.Surroundings{
+	session, err := h.PrepareAttachment(ctx, hub.Surroundings{
 		Environ: g.Environ, Dir: g.Dir, Roots: g.Roots, RootsGiven: g.RootsGiven, Toolsets: g.Toolsets,
 		Client: g.Client, Adapter: g.Adapter, Log: &log,
 	})
@@ -157,7 +157,7 @@ func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.
 			log.Error().Err(err).Msg("the session has ended")
 		} else if keeps != nil {
 			defer keeps.Close()
-			session.Keep(keeps)
+			session.KeepSession(keeps)
 		}
 		in := stdio.Handed(g.In, "standard input", os.O_RDONLY)
 		out := stdio.Handed(g.Out, "standard output", os.O_WRONLY)

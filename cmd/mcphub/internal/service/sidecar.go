@@ -101,7 +101,7 @@ func (a *sidecar) startAll(h *hub.Hub) {
 	})
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() status.Hub { return a.hubStatus(h) }, Tools: h.Tools, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, EndSessions: h.EndSessions, HTTP: func() *admin.HTTPReport { return a.http.Load().reportHTTP() },
+		Status: func() status.Hub { return a.hubStatus(h) }, Tools: h.Tools, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.FindRootOf) }, Restart: h.RestartServer, EndSessions: h.EndSessions, HTTP: func() *admin.HTTPReport { return a.http.Load().reportHTTP() },
 		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.AloneReason(), Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)

@@ -53,9 +53,9 @@ func (s *Source) buildChecker(f *config.File, home string, own []string) (*valid
 		cfg.Protected = append(cfg.Protected, resolvePath(f, dir, home, false))
 	}
 	cfg.Protected = append(cfg.Protected, secretFiles(f, home)...)
-	c, err := validate.NewChecker(cfg)
+	checker, err := validate.NewChecker(cfg)
 	if err = errors.Join(wrong, err); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return checker, nil
 }

@@ -209,7 +209,7 @@ func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 				of = append(of, value, one.Toolsets.Values[value])
 			}
 		}
-		return hub.Basis(of...)
+		return hub.DigestBasis(of...)
 	}
 	return ""
 }

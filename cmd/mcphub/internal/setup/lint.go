@@ -95,7 +95,7 @@ func (l *linter) lintEntry(c *hub.Child) {
 	l.lintSandbox(c)
 	l.lintTLS(c)
 	if c.Spec.HeadersFrom.Command != "" {
-		_, err := children.HeaderProgram(c.Spec, l.cfg.Environ, l.cfg.Written).Find()
+		_, err := children.HeaderProgramOf(c.Spec, l.cfg.Environ, l.cfg.Written).Find()
 		if bad, ok := errors.AsType[*headers.Error](err); ok {
 			l.reportProblem(config.SeverityError, bad.Text, "", "mcpServers", name, "headersFrom")
 		}

@@ -71,7 +71,7 @@ func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
 		case !c.LogsIn():
 			return nil, exit.UsageErrorf("%s has its credentials in \"headers\" of hub.json (Authorization); take them out to log in", name)
 		}
-		s, err := children.Resolved(*c, func(ref reference.Ref) (string, error) { return r.Hub.Secret(ctx, ref, nil) })
+		s, err := children.ResolveSecrets(*c, func(ref reference.Ref) (string, error) { return r.Hub.Secret(ctx, ref, nil) })
 		if err != nil {
 			return nil, exit.ConfigErrorf("%s: %w", name, err)
 		}
@@ -108,7 +108,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 		return nil, exit.UsageErrorf("there is nothing to log in at %s: with \"flow\": \"exchange\" it is called with a token in exchange for each HTTP caller's own; see \"auth\" at %s", name, account.Auth.At)
 	}
 	if account.HeadersFrom.Command != "" {
-		more, err := children.HeaderProgram(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)
+		more, err := children.HeaderProgramOf(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -78,7 +78,7 @@ func TestPolicyExamples(t *testing.T) {
 		}
 		for _, row := range rows {
 			calls++
-			tool, err := c.Tool(row[1], "", []byte(`{"name":"`+row[2]+`"}`))
+			tool, err := c.PrepareTool(row[1], "", []byte(`{"name":"`+row[2]+`"}`))
 			if err != nil {
 				t.Fatal(err)
 			}

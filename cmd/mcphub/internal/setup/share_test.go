@@ -113,7 +113,7 @@ func TestWhyAServerIsShared(t *testing.T) {
 	for i := range built.Hub.Children {
 		built.Hub.Children[i].Spec.Name += "2"
 	}
-	plan, err := h.Plan(built.Hub)
+	plan, err := h.PlanReload(built.Hub)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -334,7 +334,7 @@ func TestSessionsInTheirSurroundings(t *testing.T) {
 	}
 
 	// Restart reaches the processes of all surroundings, and the ones that come later.
-	if r, err := p.h.Restart(t.Context(), "roots"); err != nil || r.Processes < 3 || r.Ready != r.Processes {
+	if r, err := p.h.RestartServer(t.Context(), "roots"); err != nil || r.Processes < 3 || r.Ready != r.Processes {
 		t.Errorf("%+v %v", r, err)
 	}
 	fa = look(a, "roots")
@@ -483,7 +483,7 @@ func TestStatusTellsWhose(t *testing.T) {
 	if len(st) != 1 || st[0].Folder != dir || st[0].Process != 7001 || st[0].Adapter != 7002 {
 		t.Errorf("%+v", st)
 	}
-	if got := p.h.Clients(); len(got) != 1 || got[0] != a.Client {
+	if got := p.h.ClientProcesses(); len(got) != 1 || got[0] != a.Client {
 		t.Errorf("%v", got)
 	}
 	if !strings.Contains(its.String(), "client connected") || strings.Contains(p.log.String(), "client connected") {
