@@ -74,7 +74,7 @@ func (s *Snapshot) hasAppeared(path string) bool {
 	p := e.Platform
 	path = p.Clean(path)
 	if x := s.late.missing; x != nil {
-		if at, ok := x.Above(&e, path, true); ok {
+		if at, ok := x.Above(&e, path); ok {
 			if _, err := e.Canonical(s.late.raw[at.Root]); !errors.Is(err, guard.ErrMissing) {
 				return true
 			}
