@@ -254,7 +254,7 @@ func (c *Checker) finishScan(t *Tool, found detect.Result, err error) (*Scan, er
 // Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
 func (c *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsView) *Verdict {
-	out := &Verdict{Case: rootsView.Case, Stale: rootsView.Stale, Rule: RuleUnjudged}
+	out := &Verdict{Stale: rootsView.Stale, Rule: RuleUnjudged}
 	if c == nil || s == nil || s.tool == nil {
 		return out
 	}
@@ -291,7 +291,7 @@ func (c *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsVi
 	j.decide(out)
 	j.rewritePaths(out)
 	if j.disk.Missed() {
-		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}
+		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged}
 	}
 	return out
 }
