@@ -27,14 +27,13 @@ type sseConnection struct {
 	known    chan struct{} // closed once to is known
 	ended    chan struct{} // closed when the stream has ended
 
-	mu      sync.Mutex
-	to      *url.URL
-	err     error // why the stream ended
-	waiting map[uint64]chan *jsonrpc.Message
+	mu  sync.Mutex
+	to  *url.URL
+	err error // why the stream ended
 }
 
 func newSSEConnection(w *wire) *sseConnection {
-	l := &sseConnection{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[uint64]chan *jsonrpc.Message{}}
+	l := &sseConnection{wire: w, known: make(chan struct{}), ended: make(chan struct{})}
 	l.ctx, l.endCalls = context.WithCancelCause(context.Background())
 	return l
 }
@@ -77,15 +76,11 @@ func (l *sseConnection) readEvents() error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "text/event-stream")
-	resp, err := l.client.Do(req)
+	resp, err := l.openStream(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
-		return statusError(resp)
-	}
 	events := newEventReader(resp.Body, l.limit)
 	for {
 		ev, err := events.nextEvent()
@@ -103,8 +98,8 @@ func (l *sseConnection) readEvents() error {
 				l.log.Warn().Err(err).Msg("an event is no message")
 				continue
 			}
-			if m != nil {
-				l.takeAnswer(m)
+			if m != nil && !l.takeAnswer(m) {
+				l.skipped.Add(1)
 			}
 		}
 	}
@@ -126,32 +121,12 @@ func (l *sseConnection) setEndpoint(text string) error {
 	return nil
 }
 
-func (l *sseConnection) takeAnswer(m *jsonrpc.Message) {
-	id, _ := jsonrpc.OwnID(string(m.ID))
-	l.mu.Lock()
-	answer := l.waiting[id]
-	delete(l.waiting, id)
-	l.mu.Unlock()
-	if answer == nil || !l.isAnswer(m, id) {
-		l.skipped.Add(1)
-		return
-	}
-	answer <- m
-}
-
 // Call sends one request and waits for its answer on the stream.
 func (l *sseConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	l.openOnce()
 	id := l.lastID.Add(1)
-	answer := make(chan *jsonrpc.Message, 1)
-	l.mu.Lock()
-	l.waiting[id] = answer
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.waiting, id)
-	}()
+	answer := l.awaiting.addRequest(id)
+	defer l.awaiting.removeRequest(id)
 	if err := l.postMessage(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -168,7 +143,7 @@ func (l *sseConnection) Call(ctx context.Context, method string, params ...[]byt
 			l.jobs.startJob(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.postMessage(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
+				_ = l.postMessage(late, cancellationOf(id, context.Cause(ctx)))
 			})
 		}
 		return nil, context.Cause(ctx)
