@@ -79,11 +79,9 @@ func (r *Ruleset) askFor() (err error) {
 	if r.holdsAttributes() {
 		calls = slices.AppendSeq(calls, maps.Keys(attributeCalls))
 	}
-	for _, all := range []map[uint32]watched{watchedCalls, oldCalls} {
-		for number, w := range all {
-			if r.recorder != nil || w.serve != nil && r.folders != nil {
-				calls = append(calls, number)
-			}
+	for number, w := range watchedCalls {
+		if r.recorder != nil || w.serve != nil && r.folders != nil {
+			calls = append(calls, number)
 		}
 	}
 	r.notices = nil
