@@ -89,7 +89,7 @@ func (b *bounds) awaitExit(pid int) {
 	if err != nil {
 		return
 	}
-	defer func() { _ = unix.Close(pidfd) }()
+	defer unix.Close(pidfd)
 	b.group.Await(pidfd, func() { worker.Signal(b.refused) })
 }
 
