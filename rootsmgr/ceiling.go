@@ -37,7 +37,7 @@ func (b *builder) narrowToCeiling(c candidate) {
 		if c.File {
 			break // nothing is below a file
 		}
-		if _, below := above.Above(&b.disk, r.Path, true); below {
+		if _, below := above.Above(&b.disk, r.Path); below {
 			some = true
 			b.openRoot(guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
 		}

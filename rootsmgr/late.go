@@ -74,7 +74,7 @@ func (s *Snapshot) hasAppeared(path string) bool {
 	p := e.Platform
 	path = p.Clean(path)
 	if x := s.late.missing; x != nil {
-		if skippedPath, ok := x.Above(&e, path, true); ok {
+		if skippedPath, ok := x.Above(&e, path); ok {
 			if _, err := e.Canonical(s.late.raw[skippedPath.Root]); !errors.Is(err, guard.ErrMissing) {
 				return true
 			}

@@ -193,7 +193,7 @@ func TestLongAnswer(t *testing.T) {
 		{Entries: entries[:maxEntries]}, {Entries: entries}, {Entries: entries[:1], Skipped: others[:maxEntries]}, {Entries: entries[:1], Skipped: others},
 	} {
 		pages := 0
-		entries, skipped, err := listAll(t.Context(), sourceFunc(func(context.Context) (Page, error) {
+		all, err := listAll(t.Context(), sourceFunc(func(context.Context) (Page, error) {
 			if pages++; pages > 1 {
 				return Page{}, nil
 			}
@@ -205,8 +205,8 @@ func TestLongAnswer(t *testing.T) {
 		if long {
 			want++ // it says so
 		}
-		if err != nil || len(entries) != len(first.Entries) || len(skipped) != want || (pages == 1) != long {
-			t.Errorf("%d entries and %d others: %d pages, %d skipped, %v", len(first.Entries), len(first.Skipped), pages, len(skipped), err)
+		if err != nil || len(all.Entries) != len(first.Entries) || len(all.Skipped) != want || (pages == 1) != long {
+			t.Errorf("%d entries and %d others: %d pages, %d skipped, %v", len(first.Entries), len(first.Skipped), pages, len(all.Skipped), err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (m *Manager) runQuery(ctx context.Context, f *query) {
 	limit := fmt.Errorf("%w (%v)", ErrNoAnswer, timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limit)
 	defer cancel()
-	entries, skipped, err := listAll(ctx, m.src)
+	page, err := listAll(ctx, m.src)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -60,47 +60,45 @@ func (m *Manager) runQuery(ctx context.Context, f *query) {
 		f.events <- event{ended: true, at: time.Now(), asOf: asOf, err: err}
 		return
 	}
-	settings := m.terms.Load().settings
-	top := settings.ceilingSnapshot(m.fsys, f.generation)
-	bp := blueprint{entries: entries, skipped: skipped, top: top, places: settings.settingPlaces(), mapping: settings.Mapping}
-	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: bp.snapshot(m.fsys, f.generation, OriginAsked), top: top}
+	answer := m.readPage(m.terms.Load(), page, f.generation, OriginAsked)
+	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: answer.snapshot, top: answer.top}
 }
 
 // listAll follows the pages of one answer. A rejected cursor starts over once;
 // a cursor that comes again ends it as malformed.
-func listAll(ctx context.Context, src RootsSource) ([]RootEntry, []Skipped, error) {
+func listAll(ctx context.Context, src RootsSource) (Page, error) {
 	for attempt := 0; ; attempt++ {
-		entries, skipped, cursor, err := listPages(ctx, src)
+		all, cursor, err := listPages(ctx, src)
 		// On the first page there was no cursor to reject.
 		if err == nil || cursor == "" || attempt > 0 || !errors.Is(err, ErrBadCursor) {
-			return entries, skipped, err
+			return all, err
 		}
 	}
 }
 
-// listPages returns the cursor on which it failed, too.
-func listPages(ctx context.Context, src RootsSource) (entries []RootEntry, skipped []Skipped, cursor string, err error) {
+// listPages returns all pages as one, and the cursor on which it failed.
+func listPages(ctx context.Context, src RootsSource) (all Page, cursor string, err error) {
 	seen := map[string]bool{}
 	for page := 0; ; page++ {
 		if page == maxPages {
-			return nil, nil, cursor, fmt.Errorf("%w: it does not end after %d pages", ErrMalformed, maxPages)
+			return Page{}, cursor, fmt.Errorf("%w: it does not end after %d pages", ErrMalformed, maxPages)
 		}
 		p, err := src.ListRoots(ctx, cursor)
 		if err != nil {
-			return nil, nil, cursor, err
+			return Page{}, cursor, err
 		}
-		entries = append(entries, p.Entries...)
-		skipped = append(skipped, p.Skipped...)
+		all.Entries = append(all.Entries, p.Entries...)
+		all.Skipped = append(all.Skipped, p.Skipped...)
 		if p.NextCursor == "" {
-			return entries, skipped, "", Page{Entries: entries, Skipped: skipped}.Err()
+			return all, "", all.Err()
 		}
-		if len(entries) > maxEntries || len(skipped) > maxEntries {
+		if len(all.Entries) > maxEntries || len(all.Skipped) > maxEntries {
 			// NewSnapshot looks at no more than it has now.
-			skipped = append(skipped, Skipped{Reason: "further pages were not asked for"})
-			return entries, skipped, "", nil
+			all.Skipped = append(all.Skipped, Skipped{Reason: "further pages were not asked for"})
+			return all, "", nil
 		}
 		if seen[p.NextCursor] {
-			return nil, nil, cursor, fmt.Errorf("%w: its cursor %s comes again", ErrMalformed, platform.Quote(p.NextCursor))
+			return Page{}, cursor, fmt.Errorf("%w: its cursor %s comes again", ErrMalformed, platform.Quote(p.NextCursor))
 		}
 		seen[p.NextCursor] = true
 		cursor = p.NextCursor

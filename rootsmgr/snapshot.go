@@ -277,7 +277,7 @@ func (b *builder) keepRoots(candidates []candidate) *Snapshot {
 		if len(path) == p.RootLen(path) {
 			continue
 		}
-		_, b.roots[i].Redundant = b.index.Above(&b.disk, p.Parent(path), true)
+		_, b.roots[i].Redundant = b.index.Above(&b.disk, p.Parent(path))
 	}
 	if b.unlisted > 0 {
 		b.reportOverflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))

@@ -35,7 +35,7 @@ type withCalls struct {
 	stands   atomic.Pointer[standIns]
 }
 
-// callRoots are roots that came with a call.
+// callRoots are roots that came with a call, or that the client answered with.
 type callRoots struct {
 	snapshot, top *Snapshot
 	rootsView     RootsView
@@ -46,7 +46,7 @@ type callRoots struct {
 // come. It waits for the filesystem only.
 func (m *Manager) TakeCallRoots(p Page) RootsView {
 	t := m.terms.Load()
-	in := m.readPage(t, p, m.generation.Add(1))
+	in := m.readPage(t, p, m.generation.Add(1), OriginWithCall)
 	now := m.pub.Load()
 	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.rootsView.Snapshot == last.rootsView.Snapshot && last.snapshot.sameAs(in.snapshot) {
 		return last.rootsView // nothing has changed: no news for anybody
@@ -60,7 +60,7 @@ func (m *Manager) TakeCallRoots(p Page) RootsView {
 // roots of the session do not change.
 func (m *Manager) ViewOfCallRoots(p Page) RootsView {
 	t := m.terms.Load()
-	in := m.readPage(t, p, m.generation.Add(1))
+	in := m.readPage(t, p, m.generation.Add(1), OriginWithCall)
 	m.makeView(t, in)
 	return in.rootsView
 }
@@ -69,15 +69,16 @@ func (m *Manager) ViewOfCallRoots(p Page) RootsView {
 // is judged by the RootsView.
 func (m *Manager) Suppose(p Page) RootsView {
 	t := m.terms.Load()
-	in := m.readPage(t, p, 0)
+	in := m.readPage(t, p, 0, OriginWithCall)
 	v, _ := t.reckonView(m.fsys, in.snapshot, in.top, func() uint64 { return 0 })
 	return v
 }
 
-func (m *Manager) readPage(t *terms, p Page, generation uint64) *callRoots {
+// readPage makes the roots of a client canonical.
+func (m *Manager) readPage(t *terms, p Page, generation uint64, origin Origin) *callRoots {
 	top := t.settings.ceilingSnapshot(m.fsys, generation)
 	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.settingPlaces(), mapping: t.settings.Mapping}
-	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
+	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, origin), top: top}
 }
 
 func (m *Manager) makeView(t *terms, in *callRoots) {

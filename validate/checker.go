@@ -258,7 +258,7 @@ func (checker *Checker) finishScan(t *Tool, found detect.Result, err error) (*Sc
 // Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
 func (checker *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.RootsView) *Verdict {
-	out := &Verdict{Case: rootsView.Case, Stale: rootsView.Stale, Rule: RuleUnjudged}
+	out := &Verdict{Stale: rootsView.Stale, Rule: RuleUnjudged}
 	if checker == nil || s == nil || s.tool == nil {
 		return out
 	}
@@ -295,7 +295,7 @@ func (checker *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.R
 	j.decideVerdict(out)
 	j.rewritePaths(out)
 	if j.disk.Missed() {
-		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}
+		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged}
 	}
 	return out
 }

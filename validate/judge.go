@@ -269,7 +269,7 @@ func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Can
 		dev = m.text // of Git Bash
 	}
 	if isHarmless(f, dev) {
-		r.Code, r.Target, r.Exists = CodeNullDevice, dev, true
+		r.Code, r.Target = CodeNullDevice, dev
 		candidate.Hard, candidate.Known = false, true
 		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return r, policy.Allow, !f.Relative()
@@ -326,7 +326,7 @@ func (j *judge) isDir(p string) bool {
 
 // describeEscape fills in the target of a path, and the code for that.
 func (j *judge) describeEscape(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
-	r.Target, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
+	r.Target, r.Root, r.dir, r.given = place.Path, place.Root.Path, place.Dir, place.Root.Given
 	r.Linked = place.Readings.Lexical != place.Readings.Physical || place.Readings.Cleaned != place.Readings.Physical
 	switch {
 	case err == nil:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"mcphub/rootsmgr"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/policy"
@@ -23,7 +22,7 @@ type CallContext struct {
 	Approved string
 	// Held reports that the kernel holds the child to its boundary.
 	Held bool
-	// NoWait has the call judged without waiting for a disk: see Verdict.WouldBlock.
+	// NoWait has the call judged without waiting for a disk. A verdict that takes a look at what is not in memory has RuleUnjudged then.
 	NoWait bool
 }
 
@@ -33,7 +32,6 @@ type Reading struct {
 	Path   string // absolute, as the child would be handed it
 	Target string // where it leads, "" if that could not be found out
 	Root   string // path of the root that contains it, "" for none
-	Exists bool
 	Code   string // of Codes
 	Err    string // why, if it could not be resolved
 	Asks   bool   // a rule escalates it, and no grant covers it
@@ -72,13 +70,11 @@ type Verdict struct {
 	Stale      bool
 	Child      string
 	Tool       string
-	Lenient    int  // how many values of the arguments fit the tool's schema by a lenient reading alone
-	WouldBlock bool // CallContext.NoWait, and the verdict takes a look at what is not in memory: nothing was decided
+	Lenient    int // how many values of the arguments fit the tool's schema by a lenient reading alone
 	Findings   []FindingVerdict
 	Rule       string          // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *policy.Rule    // the rule of the policy that decided, nil where none did
 	Deciding   *FindingVerdict // the finding that denied or escalated the call; nil if it is allowed, or a rule about calls decided
-	Case       rootsmgr.Case   // why no boundary is known, where none is
 	Why        string          // the view's sentence for a denial that roots could cure
 	Roots      []string        // canonical URIs of the boundary, for the text of a denial
 	Rewrites   []Rewrite       // what to change in the arguments before they are sent: by Start, not overlapping; only where Decision is Allow

@@ -347,23 +347,19 @@ func (m *memory) openFile(file string) (f *os.File, closeFile func(), err error)
 
 // knowsName reports whether a name has been used.
 func (m *memory) knowsName(path string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, known := m.led[path]
-	if !known && m.readIfChanged() == nil { // another hub may know more
-		_, known = m.led[path]
-	}
+	_, known := m.openedPlaces(path)
 	return known
 }
 
-// openedPlaces returns the places that a name opens.
-func (m *memory) openedPlaces(path string) []string {
+// openedPlaces returns the places that a name opens, and reports whether it has been used.
+func (m *memory) openedPlaces(path string) (places []string, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.led[path]; !known && m.readIfChanged() != nil {
-		return nil
+	places, known = m.led[path]
+	if !known && m.readIfChanged() == nil { // another hub may know more
+		places, known = m.led[path]
 	}
-	return m.led[path]
+	return places, known
 }
 
 // noteAbsent remembers a name that leads nowhere, and reports whether it was not known.

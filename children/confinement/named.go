@@ -474,7 +474,7 @@ func (n *naming) folderOf(w *way) string {
 		return ""
 	}
 	if n.h.memory != nil {
-		was := n.h.memory.openedPlaces(memoryOf(w))
+		was, _ := n.h.memory.openedPlaces(memoryOf(w))
 		if slices.Contains(was, dir+"/") {
 			return dir
 		}

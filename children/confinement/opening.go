@@ -44,7 +44,7 @@ func (o *opening) openAll(child Child, shared shares) {
 	o.openLauncher(child)
 	o.openCommon(child.Env)
 	for _, r := range shared.addShares(child.Program, o.parts, o.h).shareRules() {
-		_ = o.openPath(r.Path, r.Access, toOpen, false) // no link is on the way to it
+		_ = o.openPath(r.Path, r.Access, false) // no link is on the way to it
 	}
 	o.ofProgram(child.Installed)
 	o.openNamed(child.Program.Sandbox.Read)
@@ -96,7 +96,7 @@ func (o *opening) openNamed(paths []string) {
 	for _, path := range paths {
 		why := o.h.withheldReason("read", path)
 		if why == "" {
-			why = o.openPath(path, runs, toOpen, true)
+			why = o.openPath(path, runs, true)
 		}
 		if why != "" {
 			o.conflicts = append(o.conflicts, why)
@@ -208,8 +208,8 @@ func (o *opening) openOrClose(w way, a sandbox.Access, use purpose, watch bool) 
 }
 
 // openPath opens what a path leads to, and reports why not if a person is to know.
-func (o *opening) openPath(path string, a sandbox.Access, use purpose, watch bool) string {
-	return o.openWay(o.h.wayOf(path), a, use, watch)
+func (o *opening) openPath(path string, a sandbox.Access, watch bool) string {
+	return o.openWay(o.h.wayOf(path), a, toOpen, watch)
 }
 
 // openWay works like openPath for a way that was looked up.

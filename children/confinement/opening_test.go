@@ -92,7 +92,7 @@ func TestEndsOfWays(t *testing.T) {
 	for path, want := range map[string]int{"x": 1, "gone": 0, "to/keys": 0} {
 		for _, watch := range []bool{true, false} {
 			o := opening{h: h}
-			why := o.openPath(at(path), runs, toOpen, watch)
+			why := o.openPath(at(path), runs, watch)
 			if len(o.rules) != want || (len(o.watched) == 1) != (watch && want == 1) || (why != "") != (path == "to/keys") {
 				t.Errorf("%s: %v, watched %q: %s", path, o.rules, o.watched, why)
 			}

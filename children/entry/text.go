@@ -15,11 +15,7 @@ func (r *reader) readShell(at place, key, text string) {
 	if at.nested++; at.nested > maxNested || commandline.IsFilledLater(text) {
 		return
 	}
-	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if err != nil {
-		return
-	}
-	syntax.Walk(parsed, func(node syntax.Node) bool {
+	walkText(text, func(node syntax.Node) {
 		switch n := node.(type) {
 		case *syntax.CallExpr:
 			r.readAssigns(at, key, n.Assigns)
@@ -31,25 +27,32 @@ func (r *reader) readShell(at place, key, text string) {
 				r.readValue(at, key, "", to, Data)
 			}
 		}
+	})
+}
+
+// walkText visits what a text of a shell consists of; false if it is none.
+func walkText(text string, visit func(syntax.Node)) bool {
+	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return false
+	}
+	syntax.Walk(parsed, func(node syntax.Node) bool {
+		visit(node)
 		return true
 	})
+	return true
 }
 
 // Commands returns the commands that a text has a shell run, each as its words, "" for a
 // word that only the shell knows; false if it is no text of a shell.
 func Commands(text, home string) (all [][]string, ok bool) {
-	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if err != nil {
-		return nil, false
-	}
 	r := reader{Entry: &Entry{Home: home}}
-	syntax.Walk(parsed, func(node syntax.Node) bool {
+	ok = walkText(text, func(node syntax.Node) {
 		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 0 {
 			all = append(all, r.commandWords(call.Args))
 		}
-		return true
 	})
-	return all, true
+	return all, ok
 }
 
 // commandWords returns the command words of a command, without what only reports how it is started.

@@ -305,15 +305,12 @@ func (r *reading) readPath(path, line string, k kind) (f sandbox.Refusal, ok boo
 	return r.finishRefusal(own, path, missing != nil && !makesPath(line) && !r.isStateFolder(path)), true
 }
 
-// stateFolders are the folders below the home folder in which programs make a folder of their own.
-var stateFolders = []string{".config", ".cache", ".local/share", ".local/state"}
-
 // isStateFolder reports whether a path that is not there has a name which programs give the folder of their
 // state, and no file.
 func (r *reading) isStateFolder(path string) bool {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	hidden := r.Home != "" && dir == filepath.Clean(r.Home) && strings.HasPrefix(name, ".")
-	return strings.LastIndexByte(name, '.') <= 0 && (hidden || slices.ContainsFunc(stateFolders, func(of string) bool { return dir == filepath.Join(r.Home, of) }))
+	return strings.LastIndexByte(name, '.') <= 0 && (hidden || slices.ContainsFunc(sandbox.StateFolders, func(of string) bool { return dir == filepath.Join(r.Home, of) }))
 }
 
 // missingBase returns the folder in which programs keep their state and which a path needs, if it is not there; "" if it is there, or none
@@ -323,7 +320,7 @@ func (r *reading) missingBase(path string) string {
 	if r.Home == "" || path == home {
 		return ""
 	}
-	for _, of := range stateFolders {
+	for _, of := range sandbox.StateFolders {
 		base := filepath.Join(home, of)
 		if sandbox.Contains(path, base) {
 			base = path

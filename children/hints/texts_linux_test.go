@@ -207,7 +207,7 @@ func speak(t *testing.T, d disk, r *Reader, l language) (all []said) {
 	started := make(chan error)
 	go func() { // its thread ends with it: nothing can take the rules from it
 		runtime.LockOSThread()
-		box, err := sandbox.Prepare(sandbox.CurrentKernel(), r.Profile)
+		box, err := sandbox.Prepare(sandbox.CurrentKernel(), r.Profile, false)
 		if err == nil {
 			defer box.Close()
 			err = box.Enter()

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,9 +92,7 @@ func PlanInstall(prog program.Program, p *commandline.Package, in Install, roots
 			}
 		}
 	}
-	for name, value := range in.Env {
-		m.Env[name] = value
-	}
+	maps.Copy(m.Env, in.Env)
 	for _, name := range prog.Inherit {
 		if IsManagerVariable(name) {
 			m.Inherit = append(m.Inherit, name)

@@ -123,9 +123,6 @@ func (r *recorder) noteUse(u sandbox.Use) {
 // settingsOf is a folder of settings: a file that another program keeps counts as one in it.
 const settingsOf = ".config/x"
 
-// homes of state folders, from the home folder on. A folder in one of them is one program's.
-var stateHomes = []string{".config", ".cache", ".local/share", ".local/state"}
-
 // stateFolder returns the folder of one program's state that a path is or lies in, and whether it
 // has a name of the server's own program; "" for none.
 func (r *recorder) stateFolder(path string) (dir string, named bool) {
@@ -135,7 +132,7 @@ func (r *recorder) stateFolder(path string) (dir string, named bool) {
 	}
 	parts := strings.Split(filepath.ToSlash(rel), "/")
 	n, name := 1, strings.TrimPrefix(parts[0], ".")
-	for _, home := range stateHomes {
+	for _, home := range sandbox.StateFolders {
 		if k := strings.Count(home, "/") + 1; len(parts) > k && strings.Join(parts[:k], "/") == home {
 			n, name = k+1, parts[k]
 		}

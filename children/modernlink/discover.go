@@ -18,11 +18,11 @@ import (
 // Discover asks the child what it is.
 func (m *ModernConnection) Discover(ctx context.Context) Discovery {
 	res, err := m.Call(ctx, methods.Discover)
-	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
+	if err == nil && refusesItsOwn(res) {
 		res.Release()
 		res, err = m.Call(ctx, methods.Discover)
 	}
-	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
+	d := sortDiscovery(res, err)
 	if res != nil {
 		res.Release()
 	}
@@ -31,9 +31,9 @@ func (m *ModernConnection) Discover(ctx context.Context) Discovery {
 
 // refusesItsOwn reports whether a child refuses a version that it says it serves:
 // what was asked in it is asked again (2026-07-28, basic/versioning).
-func refusesItsOwn(res *jsonrpc.Response, version string) bool {
+func refusesItsOwn(res *jsonrpc.Response) bool {
 	e := res.Err()
-	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
+	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), mcp.ProtocolVersion20260728)
 }
 
 // A DiscoveryOutcome is what an answer to server/discover says about a child.
@@ -57,7 +57,7 @@ type Discovery struct {
 // sortDiscovery reads an answer to server/discover (2026-07-28, basic/versioning
 // and the sections on backward compatibility of both transports): what is not
 // recognisably modern is legacy.
-func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
+func sortDiscovery(res *jsonrpc.Response, err error) Discovery {
 	var lost *link.LostError
 	var status *link.StatusError
 	switch {
@@ -71,22 +71,22 @@ func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
 	if e := res.Err(); e != nil {
 		switch e.Code {
 		case mcp.UNSUPPORTED_PROTOCOL_VERSION:
-			return chooseVersion(stringsIn(jsonrpc.Get(e.Data, "supported")), version, nil)
+			return chooseVersion(stringsIn(jsonrpc.Get(e.Data, "supported")), nil)
 		case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY:
 			return Discovery{Outcome: SpeaksForeign, Err: fmt.Errorf("it is a server of the modern era that refuses server/discover: %w", e)}
 		}
 		return Discovery{}
 	}
-	return chooseVersion(stringsIn(jsonrpc.Get(res.Result, "supportedVersions")), version, res.Result)
+	return chooseVersion(stringsIn(jsonrpc.Get(res.Result, "supportedVersions")), res.Result)
 }
 
 // chooseVersion picks what to speak with a child that serves these versions. result is
 // the result of server/discover, nil if it was refused.
-func chooseVersion(supported []string, version string, result []byte) Discovery {
+func chooseVersion(supported []string, result []byte) Discovery {
 	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
 	switch {
-	case result != nil && slices.Contains(supported, version):
-		o := &offers.RawOffer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
+	case result != nil && slices.Contains(supported, mcp.ProtocolVersion20260728):
+		o := &offers.RawOffer{Protocol: mcp.ProtocolVersion20260728, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
 		o.Instructions, _ = jsonrpc.GetString(result, "instructions")
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
 		o.ServerName, _ = jsonrpc.GetString(o.ServerInfo, "name")

@@ -353,15 +353,12 @@ func (l *listener) wantsTopic(t topic) bool {
 	return l.wanted[t] > 0
 }
 
-func refuseRequest(code int64, text string) (*jsonrpc.Response, error) {
-	return &jsonrpc.Response{Error: (&jsonrpc.Error{Code: code, Message: text}).Raw()}, nil
-}
-
 // answerSubscribe answers resources/subscribe in the child's place.
 func (l *listener) answerSubscribe(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
 	uri, ok := jsonrpc.GetString(bytes.Join(params, nil), "uri")
 	if !ok {
-		return refuseRequest(jsonrpc.CodeInvalidParams, "resources/subscribe needs a URI (a string) at /params/uri")
+		e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "resources/subscribe needs a URI (a string) at /params/uri"}
+		return &jsonrpc.Response{Error: e.Raw()}, nil
 	}
 	var no *jsonrpc.Error
 	switch err := l.watchTopic(ctx, topic{name: uri}); {

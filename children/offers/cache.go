@@ -80,7 +80,11 @@ func (c cache) loadOffer(digest string) *RawOffer {
 	if c.dir == "" {
 		return nil
 	}
-	o, err := c.readOffer(digest)
+	var o *RawOffer
+	raw, err := c.readFile(c.offerFile(digest))
+	if err == nil {
+		o, err = decodeOffer(raw, digest)
+	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.log.Warn().Str("file", c.offerFile(digest)).Err(err).Msg("a cached catalogue is ignored")
@@ -95,20 +99,12 @@ func (c cache) storeOffer(digest string, o *RawOffer) {
 	if c.dir == "" {
 		return
 	}
-	if err := c.writeOffer(digest, o); err != nil {
+	if err := c.writeFile(c.offerFile(digest), encodeOffer(o, digest)); err != nil {
 		c.log.Warn().Str("file", c.offerFile(digest)).Err(err).Msg("a catalogue is not cached")
 	}
 }
 
 func (c cache) offerFile(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
-
-func (c cache) readOffer(digest string) (*RawOffer, error) {
-	raw, err := c.readFile(c.offerFile(digest))
-	if err != nil {
-		return nil, err
-	}
-	return decodeOffer(raw, digest)
-}
 
 // readFile reads a file of the folder that is the user's alone.
 func (c cache) readFile(path string) ([]byte, error) {
@@ -168,10 +164,6 @@ func (c cache) checkFolder() error {
 		return fmt.Errorf("%s: %w", c.dir, err)
 	}
 	return nil
-}
-
-func (c cache) writeOffer(digest string, o *RawOffer) error {
-	return c.writeFile(c.offerFile(digest), encodeOffer(o, digest))
 }
 
 // writeFile puts a file in its place, whole.

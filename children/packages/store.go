@@ -153,7 +153,7 @@ func (s *Store) Open(ctx context.Context, r *Request) (*Copy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := s.openCurrent(at, &r.Package); c != nil {
+	if c := openCurrent(at); c != nil {
 		return c, nil
 	}
 	unlock, err := s.lockEntry(ctx, at, r)
@@ -161,7 +161,7 @@ func (s *Store) Open(ctx context.Context, r *Request) (*Copy, error) {
 		return nil, err
 	}
 	defer unlock()
-	if c := s.openCurrent(at, &r.Package); c != nil {
+	if c := openCurrent(at); c != nil {
 		return c, nil // another has installed it meanwhile
 	}
 	return s.installFirst(ctx, at, r)
@@ -179,7 +179,7 @@ func (s *Store) Renew(ctx context.Context, r *Request) (*Copy, error) {
 		return nil, err
 	}
 	defer unlock()
-	was := s.openCurrent(at, &r.Package)
+	was := openCurrent(at)
 	switch {
 	case was == nil:
 		return s.installFirst(ctx, at, r)
@@ -205,8 +205,8 @@ func (s *Store) RenewInBackground(ctx context.Context, r *Request) (c *Copy, err
 	if ok, err := l.TryLock(); err != nil || !ok {
 		return nil, err
 	}
-	defer func() { _ = l.Unlock() }()
-	was := s.openCurrent(at, &r.Package)
+	defer l.Unlock()
+	was := openCurrent(at)
 	if was == nil || !s.IsDue(r) {
 		was.Release()
 		return nil, nil
@@ -229,7 +229,7 @@ func (s *Store) lockEntry(ctx context.Context, at place, r *Request) (unlock fun
 }
 
 // openCurrent gives the copy that is named; nil if there is none that can run.
-func (s *Store) openCurrent(at place, p *commandline.Package) *Copy {
+func openCurrent(at place) *Copy {
 	for range 3 {
 		var rec record
 		if readJSON(at.currentFile(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {
@@ -300,7 +300,7 @@ func (s *Store) takeCopy(at place, r *Request, rec *record, change string) (*Cop
 		return nil, err
 	}
 	at.noteLook(lastLook{At: s.now()})
-	c := s.openCurrent(at, &r.Package)
+	c := openCurrent(at)
 	if c == nil {
 		return nil, fmt.Errorf("%s was installed in %s, and cannot be opened there", r.packageNames(), at)
 	}
@@ -324,7 +324,7 @@ func (s *Store) fillFolder(ctx context.Context, at place, r *Request) (rec *reco
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = removal.All(temp) }()
+	defer removal.All(temp)
 	m := managers[r.Package.Manager]
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(filepath.Join(at.cacheFolder(), "run"), 0o700)); err != nil {
 		return nil, err

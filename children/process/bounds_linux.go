@@ -89,7 +89,7 @@ func (bound *bounds) awaitExit(pid int) {
 	if err != nil {
 		return
 	}
-	defer func() { _ = unix.Close(pidfd) }()
+	defer unix.Close(pidfd)
 	bound.group.Await(pidfd, func() { worker.Signal(bound.refused) })
 }
 

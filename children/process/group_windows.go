@@ -106,7 +106,7 @@ func adoptProcess(job windows.Handle, pid uint32) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = windows.CloseHandle(h) }()
+	defer windows.CloseHandle(h)
 	if err := proctree.JoinServers(h); err != nil {
 		return err
 	}

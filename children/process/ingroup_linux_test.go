@@ -97,15 +97,13 @@ func runIn(t *testing.T, kind string, group int, p *sandbox.Profile) string {
 func started(t *testing.T, cmd *exec.Cmd, group int, p *sandbox.Profile) (<-chan struct{}, *sandbox.Ruleset, error) {
 	t.Helper()
 	cmd.SysProcAttr = process.SysProcAttr()
-	make := sandbox.Prepare
 	if group >= 0 {
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, group
-		make = sandbox.PrepareToFork
 	}
 	var box *sandbox.Ruleset
 	if p != nil {
 		var err error
-		if box, err = make(sandbox.CurrentKernel(), p); err != nil {
+		if box, err = sandbox.Prepare(sandbox.CurrentKernel(), p, group >= 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -89,10 +90,7 @@ func (r *processReaper) inheritedIn(t *proctree.Table) (all []proctree.Process, 
 	defer r.forking.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own = make(map[int]string, len(r.own))
-	for pid, mark := range r.own {
-		own[pid] = mark
-	}
+	own = maps.Clone(r.own)
 	if !r.adopting {
 		return nil, own
 	}

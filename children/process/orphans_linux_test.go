@@ -61,7 +61,7 @@ func TestMayHide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, err := sandbox.Prepare(sandbox.CurrentKernel(), &sandbox.Profile{Rules: []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Write | sandbox.Execute}}})
+	box, err := sandbox.Prepare(sandbox.CurrentKernel(), &sandbox.Profile{Rules: []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Write | sandbox.Execute}}}, false)
 	if err != nil {
 		needs.Missing(t, err)
 	}

@@ -140,10 +140,7 @@ func makeRuleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 	if err := c.Make(); err != nil {
 		return nil, err
 	}
-	if grouped {
-		return sandbox.PrepareToFork(c.Kernel, c.Profile)
-	}
-	return sandbox.Prepare(c.Kernel, c.Profile)
+	return sandbox.Prepare(c.Kernel, c.Profile, grouped)
 }
 
 // runUntilExit has the process started and waits for it.

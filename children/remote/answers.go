@@ -171,7 +171,7 @@ func (streamable *httpConnection) hearsStream() bool {
 	}
 }
 
-// awaiting are the requests under way, by id. Some servers answer a request on another stream than its POST's, as SSE did.
+// awaiting are the requests under way, by id. Servers of the older transport answer on their one stream, and some of the newer one on another stream than that of the POST.
 type awaiting struct {
 	mu sync.Mutex
 	by map[uint64]chan *jsonrpc.Message
@@ -196,15 +196,15 @@ func (a *awaiting) removeRequest(id uint64) {
 }
 
 // takeAnswer hands an answer to the request that it belongs to; false if that does not wait for it.
-func (streamable *httpConnection) takeAnswer(m *jsonrpc.Message) bool {
+func (w *wire) takeAnswer(m *jsonrpc.Message) bool {
 	id, _ := jsonrpc.OwnID(string(m.ID))
-	streamable.awaiting.mu.Lock()
-	defer streamable.awaiting.mu.Unlock()
-	elsewhere := streamable.awaiting.by[id]
-	if elsewhere == nil || !streamable.isAnswer(m, id) {
+	w.awaiting.mu.Lock()
+	defer w.awaiting.mu.Unlock()
+	elsewhere := w.awaiting.by[id]
+	if elsewhere == nil || !w.isAnswer(m, id) {
 		return false
 	}
-	delete(streamable.awaiting.by, id)
+	delete(w.awaiting.by, id)
 	elsewhere <- m
 	return true
 }
@@ -216,11 +216,16 @@ func (streamable *httpConnection) resumeStream(ctx context.Context, last string)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", "text/event-stream")
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
-	resp, err := streamable.client.Do(req)
+	return streamable.openStream(req)
+}
+
+// openStream asks for a stream of events; a server that answers with something else has none.
+func (w *wire) openStream(req *http.Request) (*http.Response, error) {
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := w.client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -27,14 +27,13 @@ type sseConnection struct {
 	known    chan struct{} // closed once to is known
 	ended    chan struct{} // closed when the stream has ended
 
-	mu      sync.Mutex
-	to      *url.URL
-	err     error // why the stream ended
-	waiting map[uint64]chan *jsonrpc.Message
+	mu  sync.Mutex
+	to  *url.URL
+	err error // why the stream ended
 }
 
 func newSSEConnection(w *wire) *sseConnection {
-	l := &sseConnection{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[uint64]chan *jsonrpc.Message{}}
+	l := &sseConnection{wire: w, known: make(chan struct{}), ended: make(chan struct{})}
 	l.ctx, l.endCalls = context.WithCancelCause(context.Background())
 	return l
 }
@@ -77,15 +76,11 @@ func (sse *sseConnection) readEvents() error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "text/event-stream")
-	resp, err := sse.client.Do(req)
+	resp, err := sse.openStream(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
-		return statusError(resp)
-	}
 	events := newEventReader(resp.Body, sse.limit)
 	for {
 		ev, err := events.nextEvent()
@@ -103,8 +98,8 @@ func (sse *sseConnection) readEvents() error {
 				sse.log.Warn().Err(err).Msg("an event is no message")
 				continue
 			}
-			if m != nil {
-				sse.takeAnswer(m)
+			if m != nil && !sse.takeAnswer(m) {
+				sse.skipped.Add(1)
 			}
 		}
 	}
@@ -126,32 +121,12 @@ func (sse *sseConnection) setEndpoint(text string) error {
 	return nil
 }
 
-func (sse *sseConnection) takeAnswer(m *jsonrpc.Message) {
-	id, _ := jsonrpc.OwnID(string(m.ID))
-	sse.mu.Lock()
-	answer := sse.waiting[id]
-	delete(sse.waiting, id)
-	sse.mu.Unlock()
-	if answer == nil || !sse.isAnswer(m, id) {
-		sse.skipped.Add(1)
-		return
-	}
-	answer <- m
-}
-
 // Call sends one request and waits for its answer on the stream.
 func (sse *sseConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	sse.openOnce()
 	id := sse.lastID.Add(1)
-	answer := make(chan *jsonrpc.Message, 1)
-	sse.mu.Lock()
-	sse.waiting[id] = answer
-	sse.mu.Unlock()
-	defer func() {
-		sse.mu.Lock()
-		defer sse.mu.Unlock()
-		delete(sse.waiting, id)
-	}()
+	answer := sse.awaiting.addRequest(id)
+	defer sse.awaiting.removeRequest(id)
 	if err := sse.postMessage(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -168,7 +143,7 @@ func (sse *sseConnection) Call(ctx context.Context, method string, params ...[]b
 			sse.jobs.startJob(func() {
 				late, cancel := context.WithTimeout(sse.ctx, answerTime)
 				defer cancel()
-				_ = sse.postMessage(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
+				_ = sse.postMessage(late, cancellationOf(id, context.Cause(ctx)))
 			})
 		}
 		return nil, context.Cause(ctx)

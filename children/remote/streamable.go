@@ -26,11 +26,8 @@ type httpConnection struct {
 	once     sync.Once
 	open     chan struct{} // closed when the child has said whether it has a stream of its own
 	deaf     chan struct{} // closed when that stream is no longer read
-	ended    chan struct{} // closed when Run starts to end
 	endCalls context.CancelCauseFunc
 	ctx      context.Context // of everything under way
-
-	awaiting awaiting
 
 	mu       sync.Mutex
 	session  string
@@ -42,7 +39,7 @@ type httpConnection struct {
 }
 
 func newHTTPConnection(w *wire, guess bool) *httpConnection {
-	l := &httpConnection{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), deaf: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
+	l := &httpConnection{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), deaf: make(chan struct{}), renewing: make(chan struct{}, 1)}
 	l.ctx, l.endCalls = context.WithCancelCause(context.Background())
 	return l
 }
@@ -284,7 +281,7 @@ func (streamable *httpConnection) tellCancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	defer context.AfterFunc(streamable.ctx, func() { time.AfterFunc(endTime, cancel) })()
-	_ = streamable.postMessage(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+	_ = streamable.postMessage(ctx, cancellationOf(id, cause))
 }
 
 // keepStream keeps the child's own stream open, if the server has one.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,8 @@ type wire struct {
 	hmu  sync.Mutex // notifications are handed on one at a time
 	h    jsonrpc.Handler
 	asks asks
+
+	awaiting awaiting
 
 	words atomic.Pointer[string] // what went wrong last
 }
@@ -129,6 +132,11 @@ func (w *wire) newRequest(ctx context.Context, method string, to *url.URL, body 
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return req, nil
+}
+
+// cancellationOf returns the notification that a request is cancelled.
+func cancellationOf(id uint64, cause error) [][]byte {
+	return jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.CancelParams(strconv.AppendUint(nil, id, 10), cause)})
 }
 
 // pieces reads byte slices one after the other.

@@ -13,6 +13,6 @@ func admitUser(at int, name string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), 0o700)
 }

@@ -32,7 +32,7 @@ func removeFolder(dir string) error {
 	if err != nil {
 		return ignoreAbsent(err)
 	}
-	defer func() { _ = unix.Close(above) }()
+	defer unix.Close(above)
 	name := filepath.Base(dir)
 	if done, err := removeEmpty(above, name); done {
 		return err

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,9 +49,7 @@ var attributeCalls = func() map[uint32]change {
 		unix.SYS_LREMOVEXATTR: {dir: cwd, path: 0, still: true, set: removeAttribute},
 		unix.SYS_FREMOVEXATTR: {dir: 0, path: none, set: removeAttribute},
 	}
-	for number, c := range oldChanges {
-		all[number] = c
-	}
+	maps.Copy(all, oldChanges)
 	return all
 }()
 
@@ -186,7 +185,7 @@ func (d *decider) decideNotice(asked int, n *notice) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	if !n.isValid(asked) {
 		return unix.EPERM // it has ended: what was read may belong to another process
 	}
@@ -244,7 +243,7 @@ func (n *notice) openObject(c change) (fd int, err error) {
 		if base, err = n.openFound(from); err != nil {
 			return -1, err
 		}
-		defer func() { _ = unix.Close(base) }()
+		defer unix.Close(base)
 	}
 	// Links of /proc lead where the hub may go and the one who calls may not.
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS}

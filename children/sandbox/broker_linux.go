@@ -84,7 +84,7 @@ type brokering struct {
 
 // serveCall makes a call. It is errNotBrokered if the kernel is to go on, and else what the call fails with.
 func (b *broker) serveCall(asked int, n *notice) (*brokering, error) {
-	w, ok := lookUp(uint32(n.Number))
+	w, ok := watchedCalls[uint32(n.Number)]
 	if !ok || w.serve == nil {
 		return nil, errNotBrokered
 	}
@@ -95,7 +95,7 @@ func (b *broker) serveCall(asked int, n *notice) (*brokering, error) {
 // handOver gives the process what was opened, and answers the call by that in one step: nothing
 // comes between the two.
 func (c *brokering) handOver() error {
-	defer func() { _ = unix.Close(c.fd) }()
+	defer unix.Close(c.fd)
 	add := struct { // seccomp_notif_addfd
 		ID                         uint64
 		Flags, From, To, FileFlags uint32
@@ -400,7 +400,7 @@ func readShort(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	var buf [1024]byte
 	n, err := unix.Read(fd, buf[:])
 	return string(buf[:max(n, 0)]), err
@@ -421,7 +421,7 @@ func (b *broker) openUnnamed(c *brokering) error {
 	if err != nil {
 		return errNotBrokered
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	in := inodeOf(fd)
 	if slices.ContainsFunc(b.folders, func(d *folder) bool { return d.inode == in }) {
 		return unix.EOPNOTSUPP
@@ -472,7 +472,7 @@ func (b *broker) removeName(c *brokering, folder bool) error {
 }
 
 // makeFolder makes a folder that is a lock.
-func (b *broker) makeFolder(c *brokering, mode uint64) error {
+func (b *broker) makeFolder(c *brokering) error {
 	s, err := b.findSpot(c, c.dir, c.path, true, false)
 	if err != nil {
 		return err
@@ -492,7 +492,7 @@ func (b *broker) makeFolder(c *brokering, mode uint64) error {
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	err = unix.Mkdirat(s.fd, s.name, uint32(mode&0o777))
+	err = unix.Mkdirat(s.fd, s.name, uint32(c.Args[c.path+1]&0o777))
 	restore()
 	if err != nil {
 		return err
@@ -578,7 +578,6 @@ func (b *broker) refuseLink(c *brokering) error {
 func (b *broker) serveOpen(c *brokering) error {
 	return b.openFile(c, c.Args[c.flags], c.Args[c.flags+1])
 }
-func (b *broker) serveMkdir(c *brokering) error  { return b.makeFolder(c, c.Args[c.path+1]) }
 func (b *broker) serveRename(c *brokering) error { return b.renameWithin(c, 0) }
 
 func (b *broker) serveUnlinkat(c *brokering) error {
@@ -597,7 +596,7 @@ func (b *broker) truncateFile(c *brokering) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	return unix.Ftruncate(fd, int64(c.Args[c.path+1]))
 }
 

@@ -378,7 +378,7 @@ func TestReplacedFolder(t *testing.T) {
 			if early {
 				replace()
 			}
-			box, err := sandbox.Prepare(landlocked(t), p)
+			box, err := sandbox.Prepare(landlocked(t), p, false)
 			must(t, err)
 			if !early {
 				if p.PathsReplaced() {
@@ -680,7 +680,7 @@ func holdHub(a []string) (string, error) {
 	root, out := a[0], a[1]
 	rules := append(sandbox.BaseRules("/nowhere"), sandbox.Rule{Path: root, Access: sandbox.Read | sandbox.Write})
 	p := &sandbox.Profile{Rules: sandbox.Sorted(rules), Files: []sandbox.File{{Folder: out, Name: "shop.db", Made: &sandbox.Made{}}}}
-	box, err := sandbox.Prepare(sandbox.CurrentKernel(), p)
+	box, err := sandbox.Prepare(sandbox.CurrentKernel(), p, false)
 	if err != nil {
 		return "", err
 	}
@@ -744,7 +744,7 @@ func TestBrokerEnds(t *testing.T) {
 	t.Parallel()
 	brokered(t)
 	w := newWorld(t)
-	box, err := sandbox.Prepare(landlocked(t), fileProfile(t, w.root, w.out, "shop.db"))
+	box, err := sandbox.Prepare(landlocked(t), fileProfile(t, w.root, w.out, "shop.db"), false)
 	must(t, err)
 	r, in, err := os.Pipe()
 	must(t, err)
@@ -778,7 +778,7 @@ func TestHungFolder(t *testing.T) {
 	if out := confined(t, fileProfile(t, other.root, other.out, "shop.db"), child(t, other.root, "make and rename", other.out+"/shop.db.tmp", other.out+"/shop.db")); !strings.HasPrefix(out, "done:") {
 		t.Errorf("in another folder: %s", out)
 	}
-	box, err := sandbox.Prepare(landlocked(t), fileProfile(t, w.root, w.out, "shop.db"))
+	box, err := sandbox.Prepare(landlocked(t), fileProfile(t, w.root, w.out, "shop.db"), false)
 	must(t, err)
 	cmd := child(t, w.root, "make and rename", w.out+"/shop.db.tmp", w.out+"/shop.db")
 	started := make(chan error, 1)

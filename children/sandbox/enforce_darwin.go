@@ -49,7 +49,7 @@ func MayUse(path string, a Access) bool {
 type Ruleset struct{ text string }
 
 // Prepare makes the Ruleset of a Profile. What is not there is left out. It fails if the language cannot hold a path.
-func Prepare(_ Kernel, p *Profile) (*Ruleset, error) {
+func Prepare(_ Kernel, p *Profile, _ bool) (*Ruleset, error) {
 	var disk seatbelt.Disk
 	text, err := p.seatbeltText(disk.Find)
 	if err != nil {
@@ -57,9 +57,6 @@ func Prepare(_ Kernel, p *Profile) (*Ruleset, error) {
 	}
 	return &Ruleset{text}, nil
 }
-
-// PrepareToFork works like Prepare.
-func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return Prepare(k, p) }
 
 // Wrap returns the command line that runs another one under the Ruleset, and all that it starts.
 func (rules *Ruleset) Wrap(argv []string) []string {

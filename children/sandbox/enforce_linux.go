@@ -85,7 +85,7 @@ func (a Access) landlockRights() (rights uint64) {
 type Ruleset struct {
 	fd       int // of Landlock's ruleset; -1 if it has nothing to hold
 	filter   []unix.SockFilter
-	noClone3 []unix.SockFilter // of PrepareToFork; nil: clone3 is in filter, or there is no filter
+	noClone3 []unix.SockFilter // of a thread that calls clone3; nil: clone3 is in filter, or there is no filter
 	drops    bool
 
 	profile  *Profile
@@ -96,14 +96,9 @@ type Ruleset struct {
 }
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
-// out.
-func Prepare(k Kernel, p *Profile) (*Ruleset, error) { return prepareWith(k, p, false) }
-
-// PrepareToFork makes the Ruleset of a Profile for a thread that makes a process by clone3, as a process that begins in another control group
+// out. With clone3 it is for a thread that makes a process by that call, as a process that begins in another control group
 // is made. That process has to put NoClone3 in force before it executes a program.
-func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return prepareWith(k, p, true) }
-
-func prepareWith(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
+func Prepare(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 	r = &Ruleset{fd: -1, drops: k.Drops, profile: p}
 	if k.Filters {
 		if r.filter, err = filterFor(p, clone3); err != nil {
@@ -311,7 +306,7 @@ func (rules *Ruleset) confineThread() error {
 	return installFilter(rules.filter)
 }
 
-// NoClone3 returns the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no
+// NoClone3 returns the filter that takes clone3 from a process that has entered a Ruleset with clone3; nil if this kernel has no
 // filters.
 func (rules *Ruleset) NoClone3() []unix.SockFilter { return rules.noClone3 }
 

@@ -30,10 +30,7 @@ func MayUse(string, Access) bool { return true }
 type Ruleset struct{}
 
 // Prepare refuses.
-func Prepare(Kernel, *Profile) (*Ruleset, error) { return nil, errNone }
-
-// PrepareToFork refuses.
-func PrepareToFork(Kernel, *Profile) (*Ruleset, error) { return nil, errNone }
+func Prepare(Kernel, *Profile, bool) (*Ruleset, error) { return nil, errNone }
 
 // Wrap returns argv itself: no Ruleset is made here.
 func (*Ruleset) Wrap(argv []string) []string { return argv }

@@ -48,11 +48,6 @@ func loadArgument(n int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n), Size: 4}
 }
 
-// loadUpper returns the half of an argument that argument leaves out.
-func loadUpper(n int) bpf.Instruction {
-	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n + 4), Size: 4}
-}
-
 var allowed = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 
 // mounts are the system calls that make, change and move mounts. Landlock does not see
@@ -179,7 +174,8 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	on(unix.SYS_PRLIMIT64,
 		loadArgument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4}, // its own
 		loadArgument(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
-		loadUpper(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, // no new ones
+		bpf.LoadAbsolute{Off: atArguments + 8*2 + 4, Size: 4},   // the upper half of argument 2
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, // no new ones
 		allowed, failWith(unix.EPERM),
 	)
 	// Who has sockets and the network reaches services that do everything for him: no

@@ -46,6 +46,9 @@ var (
 // keyWords are in the names of files of that kind in folders of settings.
 var keyWords = []string{"token", "credential", "cookie", "secret", "passwd", "password", "apikey", "api_key", "api-key", "oauth"}
 
+// StateFolders are the folders below the home folder in which programs make a folder of their own.
+var StateFolders = []string{".config", ".cache", ".local/share", ".local/state"}
+
 // settingFolders hold what programs keep for their user.
 var settingFolders = []string{".config", ".local/share", ".local/state", "Library", "AppData"}
 
@@ -196,7 +199,7 @@ func readStart(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
 		return nil, fs.ErrNotExist
 	}

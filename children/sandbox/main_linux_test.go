@@ -60,7 +60,7 @@ func confined(t *testing.T, p *sandbox.Profile, cmd *exec.Cmd) string {
 		out, _ := cmd.CombinedOutput()
 		return string(out)
 	}
-	box, err := sandbox.Prepare(landlocked(t), p)
+	box, err := sandbox.Prepare(landlocked(t), p, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,11 +79,9 @@ func (rules *Ruleset) askFor() (err error) {
 	if rules.holdsAttributes() {
 		calls = slices.AppendSeq(calls, maps.Keys(attributeCalls))
 	}
-	for _, all := range []map[uint32]watched{watchedCalls, oldCalls} {
-		for number, w := range all {
-			if rules.recorder != nil || w.serve != nil && rules.folders != nil {
-				calls = append(calls, number)
-			}
+	for number, w := range watchedCalls {
+		if rules.recorder != nil || w.serve != nil && rules.folders != nil {
+			calls = append(calls, number)
 		}
 	}
 	rules.notices = nil

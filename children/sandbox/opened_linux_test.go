@@ -82,7 +82,7 @@ func TestDevicesStayOpenForOthers(t *testing.T) {
 	defer looks.Hold()()
 	p := &Profile{Rules: []Rule{{Path: dir, Access: Read | Write}, {Path: "/dev/null", Access: Read | Write}, {Path: "/usr", Access: Read}}}
 	p.OpenWith(looks)
-	r, err := Prepare(k, p)
+	r, err := Prepare(k, p, false)
 	if err != nil {
 		t.Fatal(err)
 	}

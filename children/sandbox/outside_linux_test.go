@@ -577,7 +577,7 @@ func TestRequiredWithinAListener(t *testing.T) {
 			said <- err.Error()
 			return
 		}
-		box, err := sandbox.Prepare(sandbox.CurrentKernel(), p)
+		box, err := sandbox.Prepare(sandbox.CurrentKernel(), p, false)
 		if err != nil {
 			said <- err.Error()
 			return

@@ -47,7 +47,7 @@ func TestProgramsUnderSeatbelt(t *testing.T) {
 			argv := append([]string{program}, words[1:]...)
 			if held {
 				p := &Profile{Rules: append(UserBase(), Rule{root, Read | Write | Execute}, Rule{filepath.Dir(filepath.Dir(program)), Read | Execute}), Network: Network{On: true}}
-				box, err := Prepare(CurrentKernel(), p)
+				box, err := Prepare(CurrentKernel(), p, false)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,7 @@ func (r *Recorder) Ruleset(k Kernel, p *Profile) (box *Ruleset, err error) {
 	r.beginRun(p)
 	box = &Ruleset{fd: -1, profile: p}
 	if !r.Free {
-		if box, err = Prepare(k, p); err != nil {
+		if box, err = Prepare(k, p, false); err != nil {
 			return nil, err
 		}
 	}
@@ -43,37 +44,35 @@ type watched struct {
 	dir2  int // of a second path
 	path2 int
 	flags int
+
+	folder bool // what it makes is a folder
+	binds  bool // it gives a socket its address; else it connects one to another
 }
 
 const cwd = -1
 
-// watchedCalls are the watched calls that every architecture has; oldCalls are further ones of this architecture.
+// watchedCalls are the watched calls; oldCalls are the ones that newer architectures do without.
 //
 // execve is not among them. The hub's own fork waits in the kernel until the program is
 // executed, and with it the whole runtime may wait: no one could answer. What was executed
 // is seen when it first opens something, which all but small static programs do.
-var watchedCalls = map[uint32]watched{
-	unix.SYS_OPENAT:    {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
-	unix.SYS_OPENAT2:   {note: (*Recorder).noteOpenat2, dir: 0, path: 1, flags: 2},
-	unix.SYS_MKDIRAT:   {note: (*Recorder).madeFolder, serve: (*broker).serveMkdir, dir: 0, path: 1},
-	unix.SYS_MKNODAT:   {note: (*Recorder).noteMake, dir: 0, path: 1},
-	unix.SYS_SYMLINKAT: {note: (*Recorder).noteMake, serve: (*broker).refuseLink, dir: 1, path: 2},
-	unix.SYS_UNLINKAT:  {note: (*Recorder).noteRemove, serve: (*broker).serveUnlinkat, dir: 0, path: 1},
-	unix.SYS_RENAMEAT2: {note: (*Recorder).noteRename, serve: (*broker).serveRenameat2, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_LINKAT:    {note: (*Recorder).noteRename, serve: (*broker).refuseLink, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_TRUNCATE:  {note: (*Recorder).noteTruncate, serve: (*broker).truncateFile, dir: cwd, path: 0},
-	unix.SYS_CONNECT:   {note: (*Recorder).noteConnect, path: 1, flags: 2},
-	unix.SYS_BIND:      {note: (*Recorder).noteBind, path: 1, flags: 2},
-}
-
-// lookUp finds a system call.
-func lookUp(number uint32) (watched, bool) {
-	w, ok := watchedCalls[number]
-	if !ok {
-		w, ok = oldCalls[number]
+var watchedCalls = func() map[uint32]watched {
+	all := map[uint32]watched{
+		unix.SYS_OPENAT:    {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
+		unix.SYS_OPENAT2:   {note: (*Recorder).noteOpenat2, dir: 0, path: 1, flags: 2},
+		unix.SYS_MKDIRAT:   {note: (*Recorder).noteMake, serve: (*broker).makeFolder, dir: 0, path: 1, folder: true},
+		unix.SYS_MKNODAT:   {note: (*Recorder).noteMake, dir: 0, path: 1},
+		unix.SYS_SYMLINKAT: {note: (*Recorder).noteMake, serve: (*broker).refuseLink, dir: 1, path: 2},
+		unix.SYS_UNLINKAT:  {note: (*Recorder).noteMove, serve: (*broker).serveUnlinkat, dir: 0, path: 1},
+		unix.SYS_RENAMEAT2: {note: (*Recorder).noteMove, serve: (*broker).serveRenameat2, dir: 0, path: 1, dir2: 2, path2: 3},
+		unix.SYS_LINKAT:    {note: (*Recorder).noteMove, serve: (*broker).refuseLink, dir: 0, path: 1, dir2: 2, path2: 3},
+		unix.SYS_TRUNCATE:  {note: (*Recorder).noteTruncate, serve: (*broker).truncateFile, dir: cwd, path: 0},
+		unix.SYS_CONNECT:   {note: (*Recorder).noteAddress, path: 1, flags: 2},
+		unix.SYS_BIND:      {note: (*Recorder).noteAddress, path: 1, flags: 2, binds: true},
 	}
-	return w, ok
-}
+	maps.Copy(all, oldCalls)
+	return all
+}()
 
 // takeNotice records a call of which a notice tells.
 func (r *Recorder) takeNotice(fd int, p *Profile, n *notice) {
@@ -85,7 +84,7 @@ func (r *Recorder) takeNotice(fd int, p *Profile, n *notice) {
 			r.noteBeyond(p, Use{Path: exe, Access: Read | Execute})
 		}
 	}
-	if w, ok := lookUp(uint32(n.Number)); ok {
+	if w, ok := watchedCalls[uint32(n.Number)]; ok {
 		w.note(r, p, n, w)
 	}
 }
@@ -169,26 +168,17 @@ func (r *Recorder) recordOpen(p *Profile, path string, flags uint64) {
 }
 
 func (r *Recorder) noteMake(p *Profile, n *notice, w watched) {
-	r.recordMake(p, n.pathAt(w.dir, w.path), false)
-}
-
-func (r *Recorder) madeFolder(p *Profile, n *notice, w watched) {
-	r.recordMake(p, n.pathAt(w.dir, w.path), true)
-}
-
-func (r *Recorder) recordMake(p *Profile, path string, folder bool) {
-	if dir, name, ok := splitPath(path); ok && !fileExists(filepath.Join(dir, name)) && MayUse(dir, Write) {
-		r.noteBeyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true, Folder: folder})
+	if dir, name, ok := splitPath(n.pathAt(w.dir, w.path)); ok && !fileExists(filepath.Join(dir, name)) && MayUse(dir, Write) {
+		r.noteBeyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true, Folder: w.folder})
 	}
 }
 
-func (r *Recorder) noteRemove(p *Profile, n *notice, w watched) {
+// noteMove remembers that a name goes, and where it goes to if there is a second path.
+func (r *Recorder) noteMove(p *Profile, n *notice, w watched) {
 	r.recordRename(p, n.pathAt(w.dir, w.path), true)
-}
-
-func (r *Recorder) noteRename(p *Profile, n *notice, w watched) {
-	r.recordRename(p, n.pathAt(w.dir, w.path), true)
-	r.recordRename(p, n.pathAt(w.dir2, w.path2), false)
+	if w.path2 != 0 {
+		r.recordRename(p, n.pathAt(w.dir2, w.path2), false)
+	}
 }
 
 // recordRename remembers that a name goes from a directory, or comes to it.
@@ -204,26 +194,22 @@ func (r *Recorder) noteTruncate(p *Profile, n *notice, w watched) {
 	}
 }
 
-func (r *Recorder) noteConnect(_ *Profile, n *notice, w watched) { r.recordAddress(n, w, false) }
-
-func (r *Recorder) noteBind(_ *Profile, n *notice, w watched) { r.recordAddress(n, w, true) }
-
-// recordAddress remembers the address of a socket.
-func (r *Recorder) recordAddress(n *notice, w watched, bound bool) {
+// noteAddress remembers the address of a socket.
+func (r *Recorder) noteAddress(_ *Profile, n *notice, w watched) {
 	addr := n.readBytes(n.Args[w.path], int(min(n.Args[w.flags], unix.SizeofSockaddrUnix)))
 	if len(addr) < 3 {
 		return
 	}
 	switch family := binary.NativeEndian.Uint16(addr); {
 	case family == unix.AF_UNIX && addr[2] == 0:
-		r.addSocket(Socket{"@" + string(bytes.TrimRight(addr[3:], "\x00")), bound})
+		r.addSocket(Socket{"@" + string(bytes.TrimRight(addr[3:], "\x00")), w.binds})
 	case family == unix.AF_UNIX:
 		name, _, _ := bytes.Cut(addr[2:], []byte{0})
 		path := n.absolutePath(string(name), "cwd")
-		if dir, last, ok := splitPath(path); ok && (bound || fileExists(path)) {
-			r.addSocket(Socket{filepath.Join(dir, last), bound})
+		if dir, last, ok := splitPath(path); ok && (w.binds || fileExists(path)) {
+			r.addSocket(Socket{filepath.Join(dir, last), w.binds})
 		}
-	case (family == unix.AF_INET || family == unix.AF_INET6) && !bound && len(addr) >= 4:
+	case (family == unix.AF_INET || family == unix.AF_INET6) && !w.binds && len(addr) >= 4:
 		if port := binary.BigEndian.Uint16(addr[2:]); port != 0 {
 			r.addPort(port)
 		}

@@ -6,14 +6,14 @@ import "golang.org/x/sys/unix"
 var oldCalls = map[uint32]watched{
 	unix.SYS_OPEN:     {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: cwd, path: 0, flags: 1},
 	unix.SYS_CREAT:    {note: (*Recorder).noteCreate, serve: (*broker).serveCreat, dir: cwd, path: 0},
-	unix.SYS_MKDIR:    {note: (*Recorder).madeFolder, serve: (*broker).serveMkdir, dir: cwd, path: 0},
+	unix.SYS_MKDIR:    {note: (*Recorder).noteMake, serve: (*broker).makeFolder, dir: cwd, path: 0, folder: true},
 	unix.SYS_MKNOD:    {note: (*Recorder).noteMake, dir: cwd, path: 0},
 	unix.SYS_SYMLINK:  {note: (*Recorder).noteMake, serve: (*broker).refuseLink, dir: cwd, path: 1},
-	unix.SYS_UNLINK:   {note: (*Recorder).noteRemove, serve: (*broker).serveUnlink, dir: cwd, path: 0},
-	unix.SYS_RMDIR:    {note: (*Recorder).noteRemove, serve: (*broker).serveRmdir, dir: cwd, path: 0},
-	unix.SYS_RENAME:   {note: (*Recorder).noteRename, serve: (*broker).serveRename, dir: cwd, path: 0, dir2: cwd, path2: 1},
-	unix.SYS_RENAMEAT: {note: (*Recorder).noteRename, serve: (*broker).serveRename, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_LINK:     {note: (*Recorder).noteRename, serve: (*broker).refuseLink, dir: cwd, path: 0, dir2: cwd, path2: 1},
+	unix.SYS_UNLINK:   {note: (*Recorder).noteMove, serve: (*broker).serveUnlink, dir: cwd, path: 0},
+	unix.SYS_RMDIR:    {note: (*Recorder).noteMove, serve: (*broker).serveRmdir, dir: cwd, path: 0},
+	unix.SYS_RENAME:   {note: (*Recorder).noteMove, serve: (*broker).serveRename, dir: cwd, path: 0, dir2: cwd, path2: 1},
+	unix.SYS_RENAMEAT: {note: (*Recorder).noteMove, serve: (*broker).serveRename, dir: 0, path: 1, dir2: 2, path2: 3},
+	unix.SYS_LINK:     {note: (*Recorder).noteMove, serve: (*broker).refuseLink, dir: cwd, path: 0, dir2: cwd, path2: 1},
 }
 
 // oldModes and oldOpens are modes and opens of such calls.

@@ -404,7 +404,7 @@ func BenchmarkChanges(b *testing.B) {
 			var changing int64
 			for b.Loop() {
 				cmd := command(b, dir, exe, "many changes", "1", strconv.Itoa(changes))
-				box, err := sandbox.Prepare(sandbox.CurrentKernel(), p)
+				box, err := sandbox.Prepare(sandbox.CurrentKernel(), p, false)
 				if err != nil {
 					b.Fatal(err)
 				}

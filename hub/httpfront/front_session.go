@@ -369,7 +369,7 @@ func (session *FrontSession) askOn(ctx context.Context, stream *events.Stream, m
 	}
 	r, err := session.answerTo(ctx, answer)
 	if err != nil {
-		stream.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.MustDeliver)
+		stream.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.CancelParams([]byte(id), err)}), events.MustDeliver)
 	}
 	return r, err
 }

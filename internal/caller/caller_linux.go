@@ -95,7 +95,7 @@ func (m procReader) atOtherEnd(socket int, want Want) error {
 		return err
 	}
 	if fd >= 0 {
-		defer func() { _ = unix.Close(fd) }()
+		defer unix.Close(fd)
 	}
 	if pid <= 0 {
 		return errUnknown

@@ -32,7 +32,7 @@ func Peer(c Conn, want Want) error {
 	if err != nil {
 		return fmt.Errorf("%w (%w)", errGone, err)
 	}
-	defer func() { _ = windows.CloseHandle(process) }()
+	defer windows.CloseHandle(process)
 	if start := startedAt(process); start == 0 || start > ticksOf(opened) { // another process has its id
 		return errGone
 	}
@@ -76,7 +76,7 @@ func Started(pid int) uint64 {
 	if err != nil {
 		return 0
 	}
-	defer func() { _ = windows.CloseHandle(process) }()
+	defer windows.CloseHandle(process)
 	return startedAt(process)
 }
 
@@ -108,7 +108,7 @@ func readParents() (map[int]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = windows.CloseHandle(all) }()
+	defer windows.CloseHandle(all)
 	of := map[int]int{}
 	entry := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
 	for err = windows.Process32First(all, &entry); err == nil; err = windows.Process32Next(all, &entry) {

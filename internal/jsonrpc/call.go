@@ -99,21 +99,21 @@ func closedBy(err error) error {
 func (conn *Conn) cancelPeer(id []byte, cause error) {
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeNotification(methodCancelled, [][]byte{AppendCancel(nil, id, cause)})
+	f.makeNotification(methodCancelled, [][]byte{CancelParams(id, cause)})
 	if !conn.writer.TrySend(controlGap, f.parts) {
 		conn.dropped.Add(1)
 	}
 }
 
-// AppendCancel appends the params of notifications/cancelled for the request
+// CancelParams returns the params of notifications/cancelled for the request
 // with a raw id. The reason is the one that came with the cancellation where
 // cause is one, else the cause itself.
-func AppendCancel(b, id []byte, cause error) []byte {
+func CancelParams(id []byte, cause error) []byte {
 	text := cause.Error()
 	if asked, ok := errors.AsType[*CancelledError](cause); ok {
 		text = asked.Reason
 	}
-	b = append(append(b, `{"requestId":`...), id...)
+	b := append([]byte(`{"requestId":`), id...)
 	if text != "" {
 		b = AppendString(append(b, `,"reason":`...), text)
 	}

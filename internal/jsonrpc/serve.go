@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -89,12 +90,7 @@ func (conn *Conn) takeLine(reader *lines.Reader, line []byte, m *Message) {
 }
 
 func isBlank(line []byte) bool {
-	for _, b := range line {
-		if b != ' ' && b != '\t' && b != '\r' {
-			return false
-		}
-	}
-	return true
+	return len(bytes.TrimLeft(line, " \t\r")) == 0
 }
 
 func (conn *Conn) dispatchMessage(reader *lines.Reader, m *Message) {

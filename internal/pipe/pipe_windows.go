@@ -105,7 +105,7 @@ func (l *Listener) awaitClient(h windows.Handle) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = windows.CloseHandle(event) }()
+	defer windows.CloseHandle(event)
 	l.wait = windows.Overlapped{HEvent: event}
 	switch err := windows.ConnectNamedPipe(h, &l.wait); {
 	case err == nil, errors.Is(err, windows.ERROR_PIPE_CONNECTED):

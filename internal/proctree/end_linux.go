@@ -22,7 +22,7 @@ func (p Process) Signal(sig unix.Signal) error {
 	case err != nil:
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	err = unix.PidfdSendSignal(fd, sig, nil, 0)
 	if errors.Is(err, unix.ENOSYS) {
 		return unix.Kill(p.PID, sig)
@@ -59,7 +59,7 @@ func (p Process) Ended() bool {
 	if err != nil {
 		return true // by now it is gone; or nothing better is known
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer unix.Close(fd)
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 	return err == nil && n > 0
 }

@@ -92,24 +92,17 @@ func parseStat(pid int, line []byte) (Process, error) {
 	if len(fields) < 20 || len(fields[0]) != 1 {
 		return Process{}, errStat
 	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
+	bad := false
+	number := func(field int) int64 {
+		n, err := strconv.ParseInt(string(fields[field]), 10, 64)
+		bad = bad || err != nil
+		return n
+	}
+	p := Process{PID: pid, Parent: int(number(1)), Group: int(number(2)), TTY: int(number(4)), State: fields[0][0], Start: uint64(number(19))}
+	if bad {
 		return Process{}, errStat
 	}
-	group, err := strconv.Atoi(string(fields[2]))
-	if err != nil {
-		return Process{}, errStat
-	}
-	tty, err := strconv.Atoi(string(fields[4]))
-	if err != nil {
-		return Process{}, errStat
-	}
-	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	if err != nil {
-		return Process{}, errStat
-	}
-	p := Process{PID: pid, Parent: parent, Group: group, TTY: tty, State: fields[0][0], Start: start}
-	if tty != 0 {
+	if p.TTY != 0 {
 		p.Front, _ = strconv.Atoi(string(fields[5]))
 	}
 	if _, name, _ := bytes.Cut(line[:end], []byte{'('}); bytes.HasPrefix(name, []byte(namesBegin)) {

@@ -137,11 +137,11 @@ func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 }
 
 // Above works like Find, and FindFolded if that finds nothing.
-func (x *Index) Above(d *Disk, path string, physical bool) (Hit, bool) {
-	if at, ok := x.Find(d.Platform, path, physical); ok {
+func (x *Index) Above(d *Disk, path string) (Hit, bool) {
+	if at, ok := x.Find(d.Platform, path, true); ok {
 		return at, true
 	}
-	return x.FindFolded(d, path, physical)
+	return x.FindFolded(d, path, true)
 }
 
 // FindExact returns the root whose canonical path this is, however it is spelled here, or -1.

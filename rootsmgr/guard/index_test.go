@@ -88,7 +88,7 @@ func TestIndexFolded(t *testing.T) {
 			if at, ok := x.FindFolded(&d, path, true); ok {
 				got = at.Root
 			}
-			if above, ok := x.Above(&d, path, true); ok != (got >= 0) || ok && above.Root != got {
+			if above, ok := x.Above(&d, path); ok != (got >= 0) || ok && above.Root != got {
 				t.Errorf("%s: %d, and above it %+v", path, got, above)
 			}
 			if got != want {

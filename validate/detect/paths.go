@@ -233,7 +233,7 @@ func (d *detector) searchBroad(id int32, s string, p slot, member bool) {
 	case uri.Other:
 		d.searchURIs(id, s, p, member)
 		d.keepWrapped(id, s, p)
-		d.urlName(id, s, p, Finding{How: HowClimbs, Member: member, Node: id})
+		d.urlName(s, p, Finding{How: HowClimbs, Member: member, Node: id})
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)
 		}

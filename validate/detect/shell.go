@@ -391,7 +391,7 @@ func (d *detector) keepReading(id int32, w string, at shell.Position, p slot, ho
 	switch kind {
 	case uri.Other:
 		if at != shell.Command {
-			d.urlName(id, w, p, Finding{How: how, Form: FormWord, Node: id})
+			d.urlName(w, p, Finding{How: how, Form: FormWord, Node: id})
 			d.urlLink(id, w, p, false)
 		}
 		d.keepHostless(id, texts, p)

@@ -143,7 +143,7 @@ func (d *detector) searchURIs(id int32, s string, p slot, member bool) {
 var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
 
 // urlName keeps a URL as the name that a program without URLs takes it for, where that climbs above where it starts.
-func (d *detector) urlName(id int32, s string, p slot, f Finding) {
+func (d *detector) urlName(s string, p slot, f Finding) {
 	head, _ := chars.CutQuery(chars.TrimEdges(s))
 	if up := path.Clean(chars.ToSlash(head)); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
 		f.Value = head

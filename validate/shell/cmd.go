@@ -2,6 +2,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -181,22 +182,7 @@ func (w *windows) cmdWords(words []token) {
 func (w *windows) cmdSet(words []token) {
 	w.only = w.only && len(words) > 0
 	w.paths(words[:min(1, len(words))])
-	texts := []string{""}
-	for i, t := range words {
-		var next []string
-		for _, begin := range texts {
-			for _, text := range t.texts {
-				if i > 0 {
-					text = " " + text
-				}
-				if len(next) < maxTexts && w.spend(len(begin)+len(text)) {
-					next = append(next, begin+text)
-				}
-			}
-		}
-		texts = next
-	}
-	for _, text := range texts {
+	for _, text := range w.joinWords(words, " ") {
 		for { // options
 			option, rest, _ := strings.Cut(text, " ")
 			if !strings.HasPrefix(option, "/") || rest == "" {
@@ -214,15 +200,12 @@ func (w *windows) cmdSet(words []token) {
 // hold remembers a value that a variable may have, beside others.
 func (w *windows) hold(name, value string) {
 	name = strings.ToLower(strings.TrimSpace(name))
-	for _, was := range w.vars[name] {
-		if was == value {
-			return
-		}
-	}
-	if len(w.vars[name]) == maxTexts {
+	switch values := w.vars[name]; {
+	case slices.Contains(values, value):
+	case len(values) == maxTexts:
 		w.Fault = "more words than can be judged"
-	} else if w.spend(len(value) + len(w.vars[name])) {
-		w.vars[name] = append(w.vars[name], value)
+	case w.spend(len(value) + len(values)):
+		w.vars[name] = append(values, value)
 	}
 }
 
@@ -360,14 +343,11 @@ func partOf(value, letters string) string {
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && strings.IndexByte(letters, 'x') < 0 {
 		name = name[:dot]
 	}
-	switch out := ""; {
-	case strings.IndexByte(letters, 'p') >= 0:
-		out = dir
-		fallthrough
-	default:
-		if strings.ContainsAny(letters, "nx") {
-			out += name
-		}
-		return out
+	if strings.IndexByte(letters, 'p') < 0 {
+		dir = ""
 	}
+	if !strings.ContainsAny(letters, "nx") {
+		name = ""
+	}
+	return dir + name
 }

@@ -341,15 +341,7 @@ func (w *windows) joined(words []token, set string) {
 			if i == 0 {
 				parts = w.last
 			}
-			texts := []string{""}
-			for k, part := range parts {
-				glue := ""
-				if k > 0 {
-					glue = words[i+1].text()
-				}
-				texts = w.products(texts, part.texts, glue)
-			}
-			keep(texts)
+			keep(w.joinWords(parts, words[i+1].text()))
 		case "-f":
 			if i == 0 || !strings.Contains(words[i-1].text(), "{0") {
 				break
@@ -361,6 +353,15 @@ func (w *windows) joined(words []token, set string) {
 			keep([]string{text})
 		}
 	}
+}
+
+// joinWords returns all texts that words may have together, with glue between them.
+func (w *windows) joinWords(words []token, glue string) []string {
+	texts, between := []string{""}, ""
+	for _, t := range words {
+		texts, between = w.products(texts, t.texts, between), glue
+	}
+	return texts
 }
 
 // products returns all texts that begin with one and end with another.

@@ -96,7 +96,7 @@ func readBelow(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(at) }()
+	defer unix.Close(at)
 	fd, err := unix.Openat(at, path, unix.O_RDONLY, 0)
 	if err == nil {
 		err = unix.Close(fd)

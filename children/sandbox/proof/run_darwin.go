@@ -47,13 +47,13 @@ func tryAll(program string, profile func(in, program string) (string, error)) (c
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer os.RemoveAll(dir)
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 	socket, err := buildRoot(in, out)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = socket.Close() }()
+	defer socket.Close()
 	argv := Command(program)
 	if profile != nil {
 		text, err := profile(in, program)

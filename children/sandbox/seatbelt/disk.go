@@ -60,7 +60,7 @@ func (d *Disk) listNames(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	names, _ := f.Readdirnames(-1) // what could be read of it is good
 	d.names[dir] = names
 	return names

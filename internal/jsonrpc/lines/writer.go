@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 
 	"mcphub/internal/kept"
@@ -194,12 +195,7 @@ func (w *Writer) fitsFrame(c class, total, beyond int) bool {
 
 // isAwaited reports whether someone waits for room in a class.
 func (w *Writer) isAwaited(c class) bool {
-	for _, other := range w.waiting {
-		if other.class == c {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.waiting, func(other *waiter) bool { return other.class == c })
 }
 
 // TrySend queues one frame if there is room for it and the peer is there. It
