@@ -57,9 +57,9 @@ func (c *checker) reportError(keyPath []string, off int, text, hint string) {
 	c.reportProblem(SeverityError, keyPath, off, text, hint)
 }
 
-// appendStep appends a step without touching the path of a neighbour.
-func appendStep(keyPath []string, step string) []string {
-	return append(keyPath[:len(keyPath):len(keyPath)], step)
+// appendStep appends steps without touching the path of a neighbour.
+func appendStep(keyPath []string, steps ...string) []string {
+	return append(keyPath[:len(keyPath):len(keyPath)], steps...)
 }
 
 // checkValue checks one value. false: it is not sound, and that was reported.

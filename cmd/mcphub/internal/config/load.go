@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,9 +97,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 	}
 	p := &parser{above: above, checker: checker{src: jsonc.NewSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*jsonc.Node]bool{}}}
 	f, err := p.loadFile()
-	slices.SortStableFunc(p.problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
-	})
+	slices.SortStableFunc(p.problems, ByPlace)
 	if err != nil || p.fatal {
 		if p.fatal {
 			err = nil
@@ -198,8 +195,7 @@ func (p *parser) readText() (out values, ok bool) {
 func (p *parser) readServers(box *jsonc.Node) map[string]any {
 	out := map[string]any{}
 	for _, m := range box.Members {
-		off := m.Value.Get("disabled")
-		p.idle = off != nil && off.Kind == 't'
+		p.idle = m.Value.Get("disabled").Is('t')
 		v, _ := p.checkValue([]string{"mcpServers", m.Name}, m.Value, keys.Entry)
 		p.idle = false
 		if v == nil {
@@ -304,7 +300,7 @@ func (p *parser) finishFile(f *File, servers map[string]*Server) {
 	if len(f.Servers) == 0 && !p.unread {
 		p.reportProblem(SeverityWarning, []string{"mcpServers"}, p.tree.Off, "no server is named", `add one: "files": { "builtin": "files" }`)
 	}
-	if n := p.tree.Get("policy"); n != nil && n.Kind == '{' {
+	if n := p.tree.Get("policy"); n.Is('{') {
 		f.Policy.Raw = n.Canonical()
 		p.readPolicy(f, n)
 	}
@@ -401,16 +397,13 @@ func unknownName(kind, pattern string, names []string) (text, hint string) {
 
 // ruleServers warns of a rule for a server that is not there.
 func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
-	names := make([]string, len(f.Servers))
-	for i := range f.Servers {
-		names[i] = f.Servers[i].Name
-	}
+	names := f.ServerNames()
 	for i, pattern := range r.If.Servers {
 		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }) {
 			continue
 		}
 		text, hint := unknownName("server", pattern, names)
-		p.reportProblem(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
+		p.reportProblem(SeverityWarning, appendStep(at, "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
 	}
 }
 
