@@ -118,7 +118,7 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
-	if err := writeResult(w, asJSON, e, func() { printExplained(w, src, e) }); err != nil {
+	if err := writeResult(w, asJSON, e, func(w io.Writer) { printExplained(w, src, e) }); err != nil {
 		return err
 	}
 	if e.Decision != "allow" || e.Closes() {

@@ -39,7 +39,6 @@ func initCommand() *cobra.Command {
 			"whether what the servers define is to be kept in hub.lock (docs/servers.md).\n" +
 			"If a client has no switch for a server, the server is taken out of its configuration;\n" +
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := w.startWork(cmd); err != nil {
 				return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -231,7 +232,7 @@ func (w *clientWork) installClients(chosen []*clients.Profile, given []string) e
 // finishPlans writes what was planned and reports what became of it.
 func (w *clientWork) finishPlans(all []clientPlan) error {
 	failed := w.applyPlans(all)
-	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
+	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func(io.Writer) {
 		w.reportPlans(all)
 		if len(all) == 0 {
 			layout.Println(w.out, "No client was found on this machine.")
@@ -409,7 +410,7 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 		}
 		reports = append(reports, r)
 	}
-	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reports}, func() { w.tellUndone(reports) }); err != nil {
+	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reports}, func(io.Writer) { w.tellUndone(reports) }); err != nil {
 		return err
 	}
 	if failed > 0 {

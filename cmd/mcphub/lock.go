@@ -219,7 +219,7 @@ func (w *lockWork) printReport(r *lockReport) error {
 	if w.asSARIF {
 		return layout.JSON(w.out, sarifOf(r.File, r.changes()))
 	}
-	return writeResult(w.out, w.asJSON, r, func() { r.showLock(w.out) })
+	return writeResult(w.out, w.asJSON, r, r.showLock)
 }
 
 func (r *lockReport) changes() (all []serverChanges) {

@@ -19,12 +19,12 @@ import (
 var stderr = printable.Writer(running.Over(os.Stderr))
 
 // writeResult prints the result of a command: as JSON, or for people by show.
-func writeResult(out io.Writer, asJSON bool, result any, show func()) error {
+func writeResult(out io.Writer, asJSON bool, result any, show func(io.Writer)) error {
 	running.End()
 	if asJSON {
 		return layout.JSON(out, result)
 	}
-	show()
+	show(out)
 	return nil
 }
 

@@ -34,8 +34,7 @@ func restartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			if err := writeResult(out, asJSON, done, func() { done.showRestart(out) }); err != nil {
+			if err := writeResult(cmd.OutOrStdout(), asJSON, done, done.showRestart); err != nil {
 				return err
 			}
 			return done.outcomeError()

@@ -38,7 +38,6 @@ func statusCommand() *cobra.Command {
 			"which clients it has. Each hub listens on a socket of its own that only its user can\n" +
 			"open. Of more than 50 sessions it shows sums by principal, client and server; --principal,\n" +
 			"--session and -v show each. The exit status is 9 if no hub runs.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signs := sync.OnceValue(func() doctor.Signing {
 				home, _ := os.UserHomeDir() // git says nothing without
