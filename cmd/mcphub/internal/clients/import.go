@@ -23,8 +23,8 @@ type Import struct {
 	Plain         []string // keys that hold a secret as plain text
 	Notes         []string
 	Inputs        []string // ids of the inputs that the entry refers to
-	DisabledInHub bool   // hub.json has it disabled, and its client runs it
-	Err           string // why the hub cannot serve it as it is
+	DisabledInHub bool     // hub.json has it disabled, and its client runs it
+	Err           string   // why the hub cannot serve it as it is
 
 	written edit.Table // as hub.json has it
 	plain   edit.Table // as its file has it
@@ -534,4 +534,3 @@ func (im *Import) Secret(name string) (value string, ok bool) {
 	}
 	return "", false
 }
-

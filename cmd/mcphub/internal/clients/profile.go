@@ -144,7 +144,7 @@ var (
 	namedServers = edit.Container{Path: []string{"mcpServers"}, List: true}
 	olderServers = edit.Container{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}
 
-	asJSON     = func(file string) Place { return Place{File: file, Format: edit.JSON, Where: mcpServers} }
+	asJSON = func(file string) Place { return Place{File: file, Format: edit.JSON, Where: mcpServers} }
 )
 
 // memberOf returns the container of the servers that is a member of a whole file.

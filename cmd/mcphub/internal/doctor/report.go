@@ -114,6 +114,12 @@ func (r *Report) Count(severity config.Severity) (n int) {
 
 func (r *Report) addFinding(f Finding) { r.Findings = append(r.Findings, f) }
 
+// addFinding adds a finding, and returns it for what else there is to say about it.
+func (e *examination) addFinding(group, severity, text, cure string) *Finding {
+	e.report.addFinding(Finding{Group: group, Severity: severity, Text: text, Cure: cure})
+	return &e.report.Findings[len(e.report.Findings)-1]
+}
+
 // sortFindings puts the findings in order, the worst of each group first.
 func (r *Report) sortFindings() {
 	rank := map[string]int{config.SeverityError.String(): 0, config.SeverityWarning.String(): 1, config.SeverityNote.String(): 2}
