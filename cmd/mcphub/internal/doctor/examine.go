@@ -167,9 +167,7 @@ func (e *examination) problemFinding(p config.Problem) Finding {
 	if f.Cure == "" {
 		f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
 	}
-	if strings.HasPrefix(f.Cure, "chmod ") {
-		f.Command, f.Cure = f.Cure, "let nobody else read it"
-	}
+	f.runChmod("let nobody else read it")
 	if f.Subject != "" {
 		f.Text = strings.TrimPrefix(strings.TrimPrefix(p.Key, e.found.File.At("mcpServers", f.Subject).Key), ".") + ": " + f.Text
 		f.Text = strings.TrimPrefix(f.Text, ": ")

@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"mcphub/cmd/mcphub/internal/config"
 )
@@ -118,6 +119,13 @@ func (r *Report) addFinding(f Finding) { r.Findings = append(r.Findings, f) }
 func (e *examination) addFinding(group, severity, text, cure string) *Finding {
 	e.report.addFinding(Finding{Group: group, Severity: severity, Text: text, Cure: cure})
 	return &e.report.Findings[len(e.report.Findings)-1]
+}
+
+// runChmod makes a command of a cure that is a call of chmod, and takes words for the cure instead.
+func (f *Finding) runChmod(words string) {
+	if strings.HasPrefix(f.Cure, "chmod ") {
+		f.Command, f.Cure = f.Cure, words
+	}
 }
 
 // sortFindings puts the findings in order, the worst of each group first.

@@ -141,9 +141,7 @@ func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	if text, cure, cut := strings.Cut(f.Text, "; "); cut {
 		f.Text, f.Cure = text, cure
 	}
-	if strings.HasPrefix(f.Cure, "chmod ") {
-		f.Command, f.Cure = f.Cure, "let nobody else read it"
-	}
+	f.runChmod("let nobody else read it")
 	e.report.addFinding(f)
 }
 
@@ -265,9 +263,7 @@ func (e *examination) findHubs() (answers []admin.Report) {
 	for _, one := range setup.Flatten(err) {
 		text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")
 		f := Finding{Group: Hubs, Severity: sevWarning, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
-		if strings.HasPrefix(cure, "chmod ") {
-			f.Command, f.Cure = cure, "let nobody else look into it"
-		}
+		f.runChmod("let nobody else look into it")
 		e.report.addFinding(f)
 	}
 	for _, h := range all {
@@ -303,8 +299,7 @@ func (e *examination) examineHubs() {
 			report(sevWarning, "serves one client alone, although hub.json says attach: "+r.Alone, "docs/sharing.md says who may attach; then "+restart, "")
 		}
 		if r.Config.Error != "" {
-			text, _, _ := strings.Cut(r.Config.Error, "\n")
-			report(sevError, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
+			report(sevError, "goes on with an older hub.json, for it cannot read that of now: "+firstLine(r.Config.Error), "correct what mcphub validate finds in it", "")
 		}
 		if r.Config.Waiting != "" {
 			report(sevWarning, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")
