@@ -278,11 +278,7 @@ func (c *checker) checkList(at []string, n *jsonc.Node, s *keys.Spec) (any, bool
 func (c *checker) checkChoice(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	values := s.Values()
 	if !slices.Contains(values, n.Text) {
-		hint := ""
-		if best := spelling.Suggest(n.Text, values); best != "" {
-			hint = fmt.Sprintf("did you mean %q?", best)
-		}
-		c.reportError(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), hint)
+		c.reportError(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), DidYouMean(n.Text, values))
 		return nil, false
 	}
 	if s.Kind == keys.KindAllow {

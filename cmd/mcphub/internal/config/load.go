@@ -331,9 +331,7 @@ func (p *parser) checkInputs(f *File) {
 			}
 			at := f.At(ref.At...)
 			at.Severity, at.Text = SeverityWarning, ref.String()+" is none of inputs"
-			if best := spelling.Suggest(ref.Name, slices.Sorted(maps.Keys(seen))); best != "" {
-				at.Hint = fmt.Sprintf("did you mean %q?", best)
-			}
+			at.Hint = DidYouMean(ref.Name, slices.Sorted(maps.Keys(seen)))
 			p.problems = append(p.problems, at)
 		}
 	}
@@ -380,16 +378,22 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
+// DidYouMean proposes the word that was most likely meant; "" if none is close.
+func DidYouMean(word string, among []string) string {
+	if best := spelling.Suggest(word, among); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
+
 // unknownName reports that a name or a pattern fits none of the names of a kind of thing, and what to do.
 func unknownName(kind, pattern string, names []string) (text, hint string) {
 	text = "there is no " + kind + " " + jsonc.Quote(pattern)
 	if strings.ContainsAny(pattern, `*?[\`) {
 		text = "no " + kind + " is called like " + jsonc.Quote(pattern)
 	}
-	switch best := spelling.Suggest(pattern, names); {
-	case best != "":
-		hint = fmt.Sprintf("did you mean %q?", best)
-	case len(names) > 0:
+	switch hint = DidYouMean(pattern, names); {
+	case hint == "" && len(names) > 0:
 		hint = "the " + kind + "s are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + andMore(len(names)-maxNamed)
 	}
 	return text, hint
