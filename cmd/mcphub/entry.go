@@ -180,8 +180,7 @@ func typedPath(program string) (string, error) {
 	if !strings.ContainsAny(program, `/`+string(filepath.Separator)) || filepath.IsAbs(program) || strings.HasPrefix(program, "~") || strings.HasPrefix(program, "${") {
 		return program, nil
 	}
-	path, err := filepath.Abs(program)
-	return path, err
+	return filepath.Abs(program)
 }
 
 // parsePairs reads NAME=VALUE. The first of signs ends the name.
@@ -222,7 +221,7 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, printable.CommandLine(printable.BuildCommand("mcphub remove", nil, name)))
+		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, commandText("remove", name))
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = locateProgram(env, entry)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ func explainCommand() *cobra.Command {
 	flags.StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	toolsetFlag(cmd, &f.toolsets, "a toolset that it has; repeatable")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	f.registerFlags(cmd, 2*time.Minute)
+	f.registerFlags(cmd)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
 	return cmd

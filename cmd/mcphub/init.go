@@ -116,7 +116,7 @@ func (w *clientWork) init(given []string) error {
 			return err
 		}
 	}
-	if m.hasChanged() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan != nil && p.plan.HasChanges() }) {
+	if m.hasChanged() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan.HasChanges() }) {
 		if yes, err := w.askDefaultYes("Write all of this?"); err != nil {
 			return err
 		} else if !yes {
@@ -347,7 +347,7 @@ func (w *clientWork) chooseClients(found []clients.Inventory, m *mergeResult) (c
 // switchOff plans that a client no longer runs what the hub serves. What the hub
 // cannot serve, and what is off already, stays as it is.
 func (w *clientWork) switchOff(p *clientPlan, m *mergeResult) {
-	if p.plan == nil {
+	if p.report.State == "failed" {
 		return
 	}
 	for i := range m.imports {

@@ -20,9 +20,6 @@ import (
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/pin"
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
-	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/platform"
 )
 
 func lockCommand() *cobra.Command {
@@ -162,7 +159,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 		return err
 	}
 	defer os.RemoveAll(other)
-	_, elsewhere, err := startOnce(ctx, &made.Hub, otherRoots(other))
+	_, elsewhere, err := startOnce(ctx, &made.Hub, askedRoots([]string{other}).Roots())
 	if err != nil {
 		return err
 	}
@@ -200,11 +197,6 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 		report.Servers = append(report.Servers, lockedServer{Name: b.Name, Changes: []pin.Change{}, Error: oneLine(b.Reason)})
 	}
 	return nil
-}
-
-// otherRoots returns roots that no definition was read with before.
-func otherRoots(dir string) []guard.Root {
-	return newRoots(rootsmgr.OriginAsked, []string{platform.Host().FormatURI(dir)}).Roots()
 }
 
 // packageText returns the package that runs, with its version; "" if the hub keeps no copy of one.

@@ -80,6 +80,11 @@ func refusedText(n int, last string) string {
 	return pluralOf(n, "time") + layout.WithPrefix(", last ", printable.Escape(last, 500))
 }
 
+// commandText returns a command line of mcphub, to be pasted into a shell. words are the command itself.
+func commandText(words string, args ...string) string {
+	return printable.CommandLine(printable.BuildCommand("mcphub "+words, nil, args...))
+}
+
 // kernelText returns how far the kernel holds a server, and what is lacking.
 func kernelText(state string, lacks []string) string {
 	text := printable.Escape(cmp.Or(state, "off"), 20)

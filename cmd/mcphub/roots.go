@@ -65,14 +65,8 @@ func rootsCommand() *cobra.Command {
 // rootsWithoutClient returns the roots that would hold without a client.
 func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, error) {
 	if len(given) > 0 {
-		uris, err := givenRoots(given)
-		if err != nil {
-			return nil, err
-		}
-		for i, p := range uris {
-			uris[i] = platform.Host().FormatURI(p)
-		}
-		return newRoots(rootsmgr.OriginAsked, uris), nil
+		paths, err := givenRoots(given)
+		return askedRoots(paths), err
 	}
 	if served, ok, err := servedRoots(); err != nil || ok {
 		return newRoots(rootsmgr.OriginEnvironment, served), err

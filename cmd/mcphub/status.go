@@ -463,7 +463,7 @@ func (p page) showSessions(all []status.Session) {
 	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
 		t.Row(shortID(s.ID), cmp.Or(printable.Escape(s.Client, 24), "-"), p.timeAgo(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
-			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), countCalls(s))
+			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), countCalls(s.Passed, s.Calls))
 	}
 	_ = t.Flush()
 	for _, s := range all {
@@ -497,8 +497,8 @@ func (p page) showSessions(all []status.Session) {
 }
 
 // countCalls returns the calls that went on to servers, and those under way.
-func countCalls(s status.Session) string {
-	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
+func countCalls(passed uint64, now int) string {
+	return strconv.FormatUint(passed, 10) + layout.When(now > 0, fmt.Sprintf(" (%d now)", now))
 }
 
 func (p page) timeAgo(t *time.Time) string {

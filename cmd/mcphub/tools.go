@@ -71,7 +71,7 @@ func toolsCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("find", "cost")
 	flags.BoolVar(&f.anew, "anew", false, "start the servers and ask them, also if it is known what they offered last")
 	toolsetFlag(cmd, &f.toolsets, "show what this toolset of hub.json has; repeatable")
-	f.registerFlags(cmd, 2*time.Minute)
+	f.registerFlags(cmd)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
 	return cmd
