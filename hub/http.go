@@ -108,8 +108,6 @@ type httpOpener struct {
 	node *node
 }
 
-var _ httpfront.Hub = httpOpener{}
-
 func (opener httpOpener) Limits() httpfront.RequestLimits {
 	l := &opener.hub.currentConfiguration().Limits
 	return httpfront.RequestLimits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
@@ -187,10 +185,8 @@ type httpSession struct {
 	frontSession *httpfront.FrontSession
 }
 
-func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
-
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	answer := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
+	answer := s.Guard(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
 	if answer.Result != nil {
 		s.recordOrigin(s.frontSession)
 	}
@@ -200,7 +196,7 @@ func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc
 func (s httpSession) Protocol() string { return s.clientClaims().Protocol }
 
 func (s httpSession) Serve(r *httpfront.PostExchange, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.guardAnswer(m, func() jsonrpc.Answer { return s.serveAndWait(r, end, m) })
+	return s.Guard(m, func() jsonrpc.Answer { return s.serveAndWait(r, end, m) })
 }
 
 func (s httpSession) Notify(m *jsonrpc.Message) {

@@ -23,16 +23,10 @@ import (
 // answerList answers one of the lists, after the children that are still starting
 // have had their time.
 func (s *Session) answerList(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := offers.KindOf(m.Method)
-	if s.currentConfiguration().Inspect {
-		s.AwaitAllListed(ctx) // a command asks what there is, and not for the quickest answer
-	} else {
-		s.AwaitOffers(ctx)
-	}
-	if k == offers.Skills && !s.listsSkills() {
+	k, ok := s.awaitList(ctx, m)
+	if !ok {
 		return noSkills(m)
 	}
-	s.awaitChanged(ctx, k)
 	var p *catalog.Pages
 	s.notifier.NoteSeen(int(k), func() string {
 		p = s.Catalog().Pages(k)
@@ -50,14 +44,23 @@ const (
 	quietFresh = 30 * time.Second
 )
 
-// awaitChanged waits a moment for lists that children have said to have changed: the client
-// asks perhaps because it was told so.
-func (s *Session) awaitChanged(ctx context.Context, k offers.ListKind) {
+// awaitList waits for what a list is made of, and a moment for lists that children have said to have changed: the client
+// asks perhaps because it was told so. ok is false if the client may not have that list.
+func (s *Session) awaitList(ctx context.Context, m *jsonrpc.Message) (k offers.ListKind, ok bool) {
+	if s.currentConfiguration().Inspect {
+		s.AwaitAllListed(ctx) // a command asks what there is, and not for the quickest answer
+	} else {
+		s.AwaitOffers(ctx)
+	}
+	if k = offers.KindOf(m.Method); k == offers.Skills && !s.listsSkills() {
+		return k, false
+	}
 	ctx, cancel := context.WithTimeout(ctx, changedWait)
 	defer cancel()
 	for _, name := range s.currentConfiguration().ServedNames() {
 		s.hub.sup.AwaitLists(ctx, s.ChildStatus(name).Key, 1<<k, changedWait)
 	}
+	return k, true
 }
 
 // refreshLists has lists read again, behind the answer, of children that announce no changes.
@@ -70,12 +73,10 @@ func (s *Session) refreshLists() {
 
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := offers.KindOf(m.Method)
-	s.AwaitOffers(ctx)
-	if k == offers.Skills && !s.listsSkills() {
+	k, ok := s.awaitList(ctx, m)
+	if !ok {
 		return noSkills(m)
 	}
-	s.awaitChanged(ctx, k)
 	keep := s.listCaching(k) // before the list is taken: what comes in between makes it shorter, not wrong
 	list := s.Catalog()
 	s.notifier.NoteSeenModern(int(k), func() string { return list.Pages(k).Digest })

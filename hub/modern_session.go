@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"mcphub/children/offers"
 	"mcphub/hub/call"
@@ -26,14 +25,8 @@ import (
 // A modernHost is a Session as package modern needs it.
 type modernHost struct{ *Session }
 
-func (s modernHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonrpc.Answer {
-	return s.guardAnswer(m, serve)
-}
-
-func (s modernHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s modernHost) RootsTimeout() time.Duration { return s.currentConfiguration().Roots.Timeout }
-func (s modernHost) FS() guard.FS                { return s.currentConfiguration().FS }
-func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots }
+func (s modernHost) FS() guard.FS        { return s.currentConfiguration().FS }
+func (s modernHost) DeclaredRoots() bool { return s.clientClaims().Roots }
 
 func (modernHost) BeforeWait(ctx context.Context) { call.YieldServerTurn(ctx) }
 
@@ -69,8 +62,6 @@ func contextWithClient(ctx context.Context, c client.Client) context.Context {
 // A modernSession is the Session of all requests of 2026-07-28 that come with one
 // token.
 type modernSession struct{ *Session }
-
-func (s modernSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 
 func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrpc.Answer, bool) {
 	meta, refusal, ok := modern.ReadMeta(m)
@@ -121,7 +112,7 @@ func (request *modernRequest) HasMethod() bool {
 }
 
 func (request *modernRequest) Serve(ctx context.Context, exchange *httpfront.ModernExchange) jsonrpc.Answer {
-	return request.session.guardAnswer(request.message, func() jsonrpc.Answer {
+	return request.session.Guard(request.message, func() jsonrpc.Answer {
 		return request.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: exchange}), request.message, request.meta, exchange)
 	})
 }

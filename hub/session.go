@@ -166,6 +166,9 @@ func (s *Session) initRoots(ceiling []rootsmgr.RootEntry) {
 	s.sender.RootsManager, s.assignedSession.Roots = s.roots, s.roots
 }
 
+// Run serves the session until ctx ends.
+func (s *Session) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
+
 // serveFront serves the session for as long as front does, then lets its children go.
 // A nil front serves until ctx ends: others bring what the client says.
 func (s *Session) serveFront(ctx context.Context, front func(context.Context) error) (err error) {
@@ -297,8 +300,6 @@ func (s *Session) setMainMessenger(main handshake.MainMessenger) {
 type handshakeHost struct{ *Session }
 
 func (s handshakeHost) Capabilities() declaration.Claims { return s.clientClaims() }
-func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
-func (s handshakeHost) RootsTimeout() time.Duration      { return s.currentConfiguration().Roots.Timeout }
 
 func (s handshakeHost) Level() declaration.Level {
 	s.mu.Lock()
@@ -310,8 +311,14 @@ func (s handshakeHost) AwaitServed(ctx context.Context, rootsView rootsmgr.Roots
 	return s.assignedSession.AwaitServed(ctx, rootsView, limit)
 }
 
-// guardAnswer has a request served; see jsonrpc.Guard.
-func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (answer jsonrpc.Answer) {
+// Roots returns the roots of the client.
+func (s *Session) Roots() *rootsmgr.Manager { return s.roots }
+
+// RootsTimeout returns how long the client may take to report its roots.
+func (s *Session) RootsTimeout() time.Duration { return s.currentConfiguration().Roots.Timeout }
+
+// Guard has a request served; see jsonrpc.Guard.
+func (s *Session) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) (answer jsonrpc.Answer) {
 	if !jsonrpc.Guard(s.log, m, func() { answer = serve() }) {
 		return jsonrpc.PanicAnswer()
 	}
@@ -335,12 +342,12 @@ func (s *Session) applyLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	s.level = level
 	s.mu.Unlock()
-	s.hub.sessions.SetLevel(s.assignedSession, func() int { return int(s.heardLevel()) })
 	s.tellLevels(ctx)
 }
 
-// tellLevels informs the children that serve the session what it wants to hear.
+// tellLevels informs the children that serve the session what it wants to hear, also those that start later.
 func (s *Session) tellLevels(ctx context.Context) {
+	s.hub.sessions.SetLevel(s.assignedSession, func() int { return int(s.heardLevel()) })
 	var told sync.WaitGroup
 	for _, at := range s.assignedSession.Assignments().All() {
 		told.Go(func() { s.hub.tellLevel(ctx, at.Key) })
@@ -358,7 +365,6 @@ func (s *Session) raiseModernLevel(ctx context.Context, level declaration.Level)
 	}
 	s.mu.Unlock()
 	if more {
-		s.hub.sessions.SetLevel(s.assignedSession, func() int { return int(s.heardLevel()) })
 		s.tellLevels(ctx)
 	}
 }

@@ -29,8 +29,6 @@ const maxStreams = 32
 // subscribeSession is a Session as package subscribe knows it.
 type subscribeSession struct{ *Session }
 
-var _ subscribe.Session = subscribeSession{}
-
 func (s subscribeSession) Notify(ctx context.Context, method string, params ...[]byte) error {
 	return s.mainMessenger.Notify(ctx, method, params...)
 }

@@ -24,8 +24,6 @@ import (
 // taskSession is a Session as package tasks knows it.
 type taskSession struct{ *Session }
 
-var _ tasks.Session = taskSession{}
-
 func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, error) {
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil

@@ -34,22 +34,23 @@ type ownTool struct {
 // buildControl makes the hub's own tools, and its answer to initialize.
 func (h *Hub) buildControl(about *configuration.About, version string) error {
 	h.implementation = mcp.Implementation{Name: about.Name, Version: version, Title: about.Title}
+	harmless := mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false), IdempotentHint: mcp.ToBoolPtr(true), OpenWorldHint: mcp.ToBoolPtr(false)})
 	h.own = []ownTool{
 		{tool: mcp.NewTool(toolGetRoots,
 			mcp.WithDescription("Shows which directories are in scope: the roots the client gave, where they came from, how fresh they are, and what was left out and why."),
-			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+			harmless,
 		), serve: (*Session).getRoots},
 		{tool: mcp.NewTool(toolListTools,
 			mcp.WithDescription("Lists the servers behind this hub with their state and tools, and for one that does not run, why."),
 			mcp.WithString("serverName", mcp.Description("Only this server; all of them when left out")),
-			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+			harmless,
 		), serve: (*Session).listServers},
 		{tool: mcp.NewTool(toolFindTools,
 			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, the best fit first. Each comes with the start of its description and the arguments that it needs; definitions gives whole descriptions and input schemas. Where nothing fits well the answer says so, and names the nearest. A tool that is found is called by its name, or through call-tool."),
 			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words; or the name of a tool")),
 			mcp.WithBoolean("definitions", mcp.Description("Whole descriptions and input schemas, as tools/list has them")),
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(maxFound)),
-			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+			harmless,
 		), serve: (*Session).findTools},
 		{tool: mcp.NewTool(call.ToolCallTool,
 			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),

@@ -17,7 +17,6 @@ import (
 	"mcphub/cmd/mcphub/internal/config"
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
-	"mcphub/internal/printable"
 )
 
 // allowReport is the result of allow and revoke in JSON; its shape is stable.
@@ -63,7 +62,7 @@ func allowCommand() *cobra.Command {
 			case len(args) == 0:
 				return exit.UsageErrorf("name the server and a path: mcphub allow NAME PATH; mcphub allow --list shows what is allowed")
 			case len(args) == 1:
-				return exit.UsageErrorf("name the path as well: %s", printable.CommandLine(printable.BuildCommand("mcphub allow", nil, args[0], "PATH")))
+				return exit.UsageErrorf("name the path as well: %s", commandText("allow", args[0], "PATH"))
 			}
 			return w.runChange("allowed", args[0], args[1:], w.allowTarget)
 		},

@@ -30,7 +30,6 @@ func approveCommand() *cobra.Command {
 			"question leaves a choice: the code alone opens the file, the code and the word\n" +
 			"directory its directory. It works at a terminal only, and not in one that the client\n" +
 			"itself has opened. The exit status is 9 if nothing waits.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := stdio.OpenConsole()
 			if err != nil {
@@ -52,17 +51,15 @@ func approveListCommand() *cobra.Command {
 		Long: "Lists the calls that wait for mcphub approve, with what is asked about each. It makes no\n" +
 			"code and answers nothing. Its output may go to a file, but as with approve it is for a\n" +
 			"person. The exit status is 0 if nothing waits.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), false)
-			out := cmd.OutOrStdout()
 			report := waitingReport{Calls: []approval.Pending{}, Unreachable: failed}
 			for _, w := range list {
 				call := w.Pending
 				call.ID, call.Digest = "", ""
 				report.Calls = append(report.Calls, call)
 			}
-			if err := writeResult(out, asJSON, report, func() {
+			if err := writeResult(cmd.OutOrStdout(), asJSON, report, func(out io.Writer) {
 				for i, w := range list {
 					w.showQuestion(out, i+1, len(list))
 				}

@@ -10,8 +10,6 @@ func auditCommand() *cobra.Command {
 		Short: "Read, check and export the record of every decision",
 		Long: "Every hub records what it decided before it acts upon it, in a folder that all hubs of\n" +
 			"a user share (audit.dir in hub.json). docs/audit-format.md describes the files.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	from := auditSource{src: newSource()}
 	cmd.PersistentFlags().StringVarP(&from.src.Config, "config", "c", "", "hub.json that names the folder")

@@ -16,7 +16,6 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write decisions with their outcomes for other programs",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			i := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == format })
 			if i < 0 {

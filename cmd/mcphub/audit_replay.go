@@ -103,6 +103,5 @@ func printTurned(w io.Writer, d *trail.Decision, now *replay.Verdict) error {
 	if now.Decision.String() == d.Decision {
 		verb = "stays"
 	}
-	err := layout.Printf(w, "    => %s %s (%.100s)%s\n", verb, now.Decision, now.By, layout.WithPrefix("; not known: ", strings.Join(now.Unknowns, "; ")))
-	return err
+	return layout.Printf(w, "    => %s %s (%.100s)%s\n", verb, now.Decision, now.By, layout.WithPrefix("; not known: ", strings.Join(now.Unknowns, "; ")))
 }

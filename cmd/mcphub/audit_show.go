@@ -22,7 +22,6 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 		Use:     "show",
 		Short:   "Show recorded decisions and what became of them",
 		Example: "  mcphub audit show --denied --since 1d\n  mcphub audit show --child files --json\n  mcphub audit show -f --denied",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last <= 0 && follow {
 				last = watchedFirst
@@ -50,7 +49,6 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Show the newest decisions, and with -f those that come",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return from.tailDecisions(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
 		},

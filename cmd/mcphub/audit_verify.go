@@ -25,7 +25,6 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			"folder: keep it elsewhere, and --head FILE proves later that nothing before it was\n" +
 			"rewritten, the whole folder included.",
 		Example: "  mcphub audit verify | tee ~/elsewhere/head.txt\n  mcphub audit verify --head ~/elsewhere/head.txt",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := from.auditFolder()
 			if err != nil {

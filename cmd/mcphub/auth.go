@@ -31,8 +31,6 @@ func authCommand() *cobra.Command {
 		Long: "Logs in at servers that ask for OAuth, and keeps the logins among the secrets: in the\n" +
 			"keyring of the system, or if there is none in a file encrypted by age. The hubs that\n" +
 			"run use them at once, and renew them.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(authLoginCommand(), authListCommand(), authStatusCommand(), authLogoutCommand())
 	return cmd
@@ -214,7 +212,6 @@ func authListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the logins that are kept",
 		Long:  "Lists the logins that are kept, also those of servers that hub.json names no more. Asks nobody.",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := readAccounts(src, "")
 			if err != nil {

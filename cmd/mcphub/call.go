@@ -96,7 +96,7 @@ func callCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("args", "json") // everywhere else --json is how something is printed
 	_ = cmd.Flags().MarkHidden("json")
 	flags.BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
-	f.registerFlags(cmd, 2*time.Minute)
+	f.registerFlags(cmd)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "warn")
 	return cmd
@@ -119,9 +119,9 @@ func (f *callFlags) offerRecording(w io.Writer, src *setup.Source, now status.Hu
 }
 
 // registerFlags adds the flags that every command has which acts as a client.
-func (f *callFlags) registerFlags(cmd *cobra.Command, timeout time.Duration) {
+func (f *callFlags) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated. Without one the client declares no roots")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, "for starting the servers and the call together")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "for starting the servers and the call together")
 }
 
 // runAsClient does something as a client of a hub of its own.

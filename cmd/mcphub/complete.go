@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children/offers"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 )
@@ -69,9 +70,7 @@ func completeServer(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.S
 
 // completeToolset offers the toolsets of hub.json as the value of a flag.
 func completeToolset(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	src := newSource()
-	src.Config = configOf(cmd)
-	file, err := src.Load(io.Discard)
+	file, err := sourceOf(cmd).Load(io.Discard)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -84,6 +83,13 @@ func configOf(cmd *cobra.Command) string {
 	return path
 }
 
+// sourceOf returns where the hub.json of the command line is read.
+func sourceOf(cmd *cobra.Command) *setup.Source {
+	src := newSource()
+	src.Config = configOf(cmd)
+	return src
+}
+
 // serverNames returns the servers of hub.json.
 func serverNames(cmd *cobra.Command) ([]string, error) {
 	_, _, file, err := hubConfig(configOf(cmd))
@@ -93,9 +99,7 @@ func serverNames(cmd *cobra.Command) ([]string, error) {
 // toolNames returns the tools that the servers have offered so far, as far as their names
 // fit whole, and the hub's own.
 func toolNames(cmd *cobra.Command) ([]string, error) {
-	src := newSource()
-	src.Config = configOf(cmd)
-	made, err := src.Read(io.Discard, zerolog.Nop())
+	made, err := sourceOf(cmd).Read(io.Discard, zerolog.Nop())
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +116,7 @@ func toolNames(cmd *cobra.Command) ([]string, error) {
 
 // secretNames returns the secrets that hub.json refers to: a shell asks no keyring.
 func secretNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	src := newSource()
-	src.Config = configOf(cmd)
-	file, err := src.Load(io.Discard)
+	file, err := sourceOf(cmd).Load(io.Discard)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -38,7 +38,6 @@ func consoleCommand() *cobra.Command {
 			"again if you click that. A path that a call was refused is allowed there, a server added, and a\n" +
 			"server or a tool switched on and off, after the change of hub.json is shown. It changes nothing\n" +
 			"else. Ctrl-C ends it.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := caller.Self(caller.Want{}); err != nil {
 				return exit.Errorf(exit.Failure, "no console: %w", err)

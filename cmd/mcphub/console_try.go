@@ -28,7 +28,7 @@ type tryOrder struct {
 
 // tryCommand carries out a tryOrder on standard input, if the kernel holds the servers, and prints what came of it.
 func tryCommand() *cobra.Command {
-	return &cobra.Command{Use: "try", Hidden: true, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+	return &cobra.Command{Use: "try", Hidden: true, RunE: func(cmd *cobra.Command, _ []string) error {
 		if err := caller.Self(caller.Want{}); err != nil {
 			return err
 		}

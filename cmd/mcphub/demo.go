@@ -21,7 +21,6 @@ func demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "See the hub at work on a temporary project: what passes, what is refused, and why",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDemo(cmd.Context(), &screen{w: os.Stdout, colour: layout.Coloured(os.Stdout)})
 		},

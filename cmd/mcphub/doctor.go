@@ -67,8 +67,7 @@ func doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			if err := writeResult(out, asJSON, found, func() { diagnosis{out, verbose}.showReport(found) }); err != nil {
+			if err := writeResult(cmd.OutOrStdout(), asJSON, found, func(out io.Writer) { diagnosis{out, verbose}.showReport(found) }); err != nil {
 				return err
 			}
 			return diagnosisError(found)

@@ -141,19 +141,19 @@ func (g *addFlags) makeEntry(name string, command []string) (edit.Table, error) 
 	case g.url == "" && len(g.headers) > 0:
 		return nil, exit.UsageErrorf("--header is for a server with --url; one with a command takes --env")
 	case g.url != "":
-		t = append(t, edit.Member{Name: "url", Value: g.url})
+		t = t.With("url", g.url)
 	default:
 		program, err := typedPath(command[0])
 		if err != nil {
 			return nil, err
 		}
-		t = append(t, edit.Member{Name: "command", Value: program})
+		t = t.With("command", program)
 		if len(command) > 1 {
 			var args []any
 			for _, a := range command[1:] {
 				args = append(args, a)
 			}
-			t = append(t, edit.Member{Name: "args", Value: args})
+			t = t.With("args", args)
 		}
 	}
 	for _, box := range []struct {
@@ -165,11 +165,11 @@ func (g *addFlags) makeEntry(name string, command []string) (edit.Table, error) 
 			return nil, err
 		}
 		if len(in) > 0 {
-			t = append(t, edit.Member{Name: box.key, Value: in})
+			t = t.With(box.key, in)
 		}
 	}
 	if g.disabled {
-		t = append(t, edit.Member{Name: "disabled", Value: true})
+		t = t.With("disabled", true)
 	}
 	return t, nil
 }
@@ -180,8 +180,7 @@ func typedPath(program string) (string, error) {
 	if !strings.ContainsAny(program, `/`+string(filepath.Separator)) || filepath.IsAbs(program) || strings.HasPrefix(program, "~") || strings.HasPrefix(program, "${") {
 		return program, nil
 	}
-	path, err := filepath.Abs(program)
-	return path, err
+	return filepath.Abs(program)
 }
 
 // parsePairs reads NAME=VALUE. The first of signs ends the name.
@@ -202,7 +201,7 @@ func parsePairs(flag, signs string, all []string) (edit.Table, error) {
 		if t.Has(name) {
 			return nil, exit.UsageErrorf("%s: %q is given twice", flag, name)
 		}
-		t = append(t, edit.Member{Name: name, Value: value})
+		t = t.With(name, value)
 	}
 	return t, nil
 }
@@ -222,7 +221,7 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, printable.CommandLine(printable.BuildCommand("mcphub remove", nil, name)))
+		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, commandText("remove", name))
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = locateProgram(env, entry)

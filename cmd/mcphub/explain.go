@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ func explainCommand() *cobra.Command {
 	flags.StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	toolsetFlag(cmd, &f.toolsets, "a toolset that it has; repeatable")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	f.registerFlags(cmd, 2*time.Minute)
+	f.registerFlags(cmd)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
 	return cmd
@@ -118,7 +117,7 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
-	if err := writeResult(w, asJSON, e, func() { printExplained(w, src, e) }); err != nil {
+	if err := writeResult(w, asJSON, e, func(w io.Writer) { printExplained(w, src, e) }); err != nil {
 		return err
 	}
 	if e.Decision != "allow" || e.Closes() {

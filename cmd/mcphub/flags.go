@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/caller"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // newSource returns where a command reads the configuration of a hub.
@@ -53,6 +54,15 @@ func toolsetFlag(cmd *cobra.Command, names *[]string, usage string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, completeToolset); err != nil {
 		panic(err) // it was defined above
 	}
+}
+
+// askedRoots makes roots of directories as if a client had given them.
+func askedRoots(paths []string) *rootsmgr.Snapshot {
+	uris := make([]string, len(paths))
+	for i, p := range paths {
+		uris[i] = platform.Host().FormatURI(p)
+	}
+	return newRoots(rootsmgr.OriginAsked, uris)
 }
 
 func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {

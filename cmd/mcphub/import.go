@@ -61,7 +61,7 @@ func (w *clientWork) readSources(args []string) ([]clients.Inventory, error) {
 			return nil, exit.ConfigErrorf("%w", err)
 		}
 		if len(found.Files) == 0 {
-			return nil, exit.NotFoundErrorf("%s has no configuration here: %s is not there", c.Title, c.Places(w.env)[0].File)
+			return nil, exit.NotFoundErrorf("%s has no configuration here: %s is not there", c.Title, c.Target(w.env).File)
 		}
 		return []clients.Inventory{found}, nil
 	}
@@ -266,7 +266,7 @@ func (w *clientWork) markUnanswered(m *mergeResult, kept *secrets.Store) {
 		if im.Err != "" {
 			continue
 		}
-		for _, id := range im.Inputs() {
+		for _, id := range im.Inputs {
 			if _, err := kept.Get(w.ctx, id); err != nil {
 				im.Err = err.Error()
 			}

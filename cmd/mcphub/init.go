@@ -39,7 +39,6 @@ func initCommand() *cobra.Command {
 			"whether what the servers define is to be kept in hub.lock (docs/servers.md).\n" +
 			"If a client has no switch for a server, the server is taken out of its configuration;\n" +
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := w.startWork(cmd); err != nil {
 				return err
@@ -117,7 +116,7 @@ func (w *clientWork) init(given []string) error {
 			return err
 		}
 	}
-	if m.hasChanged() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan != nil && p.plan.HasChanges() }) {
+	if m.hasChanged() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan.HasChanges() }) {
 		if yes, err := w.askDefaultYes("Write all of this?"); err != nil {
 			return err
 		} else if !yes {
@@ -348,7 +347,7 @@ func (w *clientWork) chooseClients(found []clients.Inventory, m *mergeResult) (c
 // switchOff plans that a client no longer runs what the hub serves. What the hub
 // cannot serve, and what is off already, stays as it is.
 func (w *clientWork) switchOff(p *clientPlan, m *mergeResult) {
-	if p.plan == nil {
+	if p.report.State == "failed" {
 		return
 	}
 	for i := range m.imports {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -83,7 +85,7 @@ func (w *clientWork) checkToolsets(overHTTP bool) error {
 	if err != nil {
 		return err
 	}
-	return setup.CheckToolsetsOf(file, w.toolsets)
+	return setup.CheckToolsets(slices.Sorted(maps.Keys(file.Toolsets)), w.toolsets)
 }
 
 func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Profile, error) {
@@ -128,14 +130,14 @@ type stayReport struct {
 
 // A clientPlan is what is to be done to one client.
 type clientPlan struct {
-	plan   *clients.Plan
+	plan   *clients.Plan // of one that failed nothing
 	report clientReport
 }
 
 // planClient prepares one client. An error reports that no one answered what was
 // asked; what fails otherwise stands in the report.
 func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []string) (clientPlan, error) {
-	p := clientPlan{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
+	p := clientPlan{plan: &clients.Plan{Client: c}, report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
 	toolsets := w.toolsets
@@ -158,7 +160,6 @@ func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []strin
 	case found.Registered == clients.HubName && c.Roots != clients.ListsRoots && w.isOurs(c):
 		roots = found.HubRoots // as they were chosen; its path or that of hub.json may be another now
 	default:
-		p.plan = &clients.Plan{Client: c}
 		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
 		return p, nil
 	}
@@ -168,7 +169,6 @@ func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []strin
 		return p, nil
 	}
 	p.plan, p.report.Roots, p.report.Note = plan, roots, why
-	p.report.State = "installed"
 	if already != "" {
 		p.report.State, p.report.Name = "present", already
 	}
@@ -186,9 +186,6 @@ func (w *clientWork) isOurs(c *clients.Profile) bool {
 
 // showPlan shows what a plan changes.
 func (w *clientWork) showPlan(p *clientPlan) {
-	if p.plan == nil {
-		return
-	}
 	for _, f := range p.plan.Files {
 		if len(f.Changes) == 0 {
 			continue
@@ -216,7 +213,7 @@ func (w *clientWork) installClients(chosen []*clients.Profile, given []string) e
 	}
 	changes := 0
 	for i := range all {
-		if all[i].plan != nil && all[i].plan.HasChanges() {
+		if all[i].plan.HasChanges() {
 			changes++
 		}
 	}
@@ -231,7 +228,7 @@ func (w *clientWork) installClients(chosen []*clients.Profile, given []string) e
 // finishPlans writes what was planned and reports what became of it.
 func (w *clientWork) finishPlans(all []clientPlan) error {
 	failed := w.applyPlans(all)
-	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
+	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func(io.Writer) {
 		w.reportPlans(all)
 		if len(all) == 0 {
 			layout.Println(w.out, "No client was found on this machine.")
@@ -248,7 +245,7 @@ func (w *clientWork) finishPlans(all []clientPlan) error {
 func (w *clientWork) applyPlans(all []clientPlan) (failed int) {
 	for i := range all {
 		p := &all[i]
-		if p.plan != nil && p.plan.HasChanges() {
+		if p.plan.HasChanges() {
 			if err := w.store.Apply(p.plan); err != nil {
 				p.report.State, p.report.Error = "failed", err.Error()
 			}
@@ -409,7 +406,7 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 		}
 		reports = append(reports, r)
 	}
-	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reports}, func() { w.tellUndone(reports) }); err != nil {
+	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reports}, func(io.Writer) { w.tellUndone(reports) }); err != nil {
 		return err
 	}
 	if failed > 0 {

@@ -147,7 +147,6 @@ func tokenCommand() *cobra.Command {
 			"  export MCPHUB_TOKEN=\"$(mcphub token)\"\n\n" +
 			"Whoever has it can call every server of that hub, with roots of its own choice. Where\n" +
 			"hub.json has http.tokens or http.issuers, or http.auth is none, there is no such token.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, err := src.Load(os.Stderr)
 			if err != nil {

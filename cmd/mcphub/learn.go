@@ -82,7 +82,7 @@ func learnCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("serve", "call")
 	cmd.MarkFlagsMutuallyExclusive("serve", "for")
 	cmd.MarkFlagsMutuallyExclusive("serve", "confined")
-	f.registerFlags(cmd, 2*time.Minute)
+	f.registerFlags(cmd)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
 	return cmd

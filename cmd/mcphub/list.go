@@ -22,15 +22,13 @@ func listCommand() *cobra.Command {
 		Long: "Lists the servers of hub.json with their kind. If a hub runs on that file, it says in\n" +
 			"which state each is and how many tools it offers; mcphub status says more. Nothing is\n" +
 			"started.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, err := src.Load(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			found := listServers(file, reportsOn(cmd.Context(), file.Path))
-			out := cmd.OutOrStdout()
-			return writeResult(out, asJSON, found, func() { found.showList(out) })
+			return writeResult(cmd.OutOrStdout(), asJSON, found, found.showList)
 		},
 	}
 	jsonFlag(cmd, &asJSON)

@@ -20,9 +20,6 @@ import (
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/pin"
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
-	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/platform"
 )
 
 func lockCommand() *cobra.Command {
@@ -162,7 +159,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 		return err
 	}
 	defer os.RemoveAll(other)
-	_, elsewhere, err := startOnce(ctx, &made.Hub, otherRoots(other))
+	_, elsewhere, err := startOnce(ctx, &made.Hub, askedRoots([]string{other}).Roots())
 	if err != nil {
 		return err
 	}
@@ -202,11 +199,6 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 	return nil
 }
 
-// otherRoots returns roots that no definition was read with before.
-func otherRoots(dir string) []guard.Root {
-	return newRoots(rootsmgr.OriginAsked, []string{platform.Host().FormatURI(dir)}).Roots()
-}
-
 // packageText returns the package that runs, with its version; "" if the hub keeps no copy of one.
 func packageText(st children.Status) string {
 	if st.Package.Name == "" {
@@ -219,7 +211,7 @@ func (w *lockWork) printReport(r *lockReport) error {
 	if w.asSARIF {
 		return layout.JSON(w.out, sarifOf(r.File, r.changes()))
 	}
-	return writeResult(w.out, w.asJSON, r, func() { r.showLock(w.out) })
+	return writeResult(w.out, w.asJSON, r, r.showLock)
 }
 
 func (r *lockReport) changes() (all []serverChanges) {

@@ -52,10 +52,7 @@ func logsCommand() *cobra.Command {
 			if dir == "" {
 				return exit.NotFoundErrorf("no logs are kept: \"logs.dir\" of hub.json is \"off\", or HOME is not set")
 			}
-			var names []string
-			for i := range file.Servers {
-				names = append(names, file.Servers[i].Name)
-			}
+			names := file.ServerNames()
 			if len(args) == 0 {
 				return exit.UsageErrorf("of which server? There are %s", strings.Join(names, ", "))
 			}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -82,7 +83,6 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       buildVersion(),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, group := range []struct {
 		id, title string
@@ -102,20 +102,26 @@ func rootCommand() *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	failUncoded(root)
+	finishCommand(root)
 	root.InitDefaultCompletionCmd()
 	completeArguments(root)
 	catchGuesses(root)
 	return root
 }
 
-// failUncoded has a command fail if its error carries no other exit status. What cobra refuses before a command runs carries none:
-// that is wrong usage.
-func failUncoded(cmd *cobra.Command) {
-	if run := cmd.RunE; run != nil {
-		cmd.RunE = func(cmd *cobra.Command, args []string) error { return exit.Failed(run(cmd, args)) }
+// finishCommand gives a command and all below it what most have in common. One that does nothing by itself shows its help. One whose
+// use names no arguments takes none. Each fails if its error carries no other exit status. What cobra refuses before a command runs
+// carries none: that is wrong usage.
+func finishCommand(cmd *cobra.Command) {
+	run := cmd.RunE
+	if run == nil {
+		run = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return exit.Failed(run(cmd, args)) }
+	if cmd.Args == nil && !strings.Contains(cmd.Use, " ") {
+		cmd.Args = cobra.NoArgs
 	}
 	for _, below := range cmd.Commands() {
-		failUncoded(below)
+		finishCommand(below)
 	}
 }

@@ -20,7 +20,6 @@ func schemaCommand() *cobra.Command {
 		Long: "Prints the JSON Schema of hub.json, by which editors complete and check it: save it beside\n" +
 			"the file, and name it there as \"$schema\".",
 		Example: "  mcphub schema > hub.schema.json",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), config.Schema)
 			return err
@@ -33,7 +32,6 @@ func manCommand() *cobra.Command {
 		Use:     "man",
 		Short:   "Print the manual page",
 		Example: "  mcphub man | man -l -",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), manualPage(cmd.Root()))
 			return err

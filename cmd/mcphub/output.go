@@ -19,12 +19,12 @@ import (
 var stderr = printable.Writer(running.Over(os.Stderr))
 
 // writeResult prints the result of a command: as JSON, or for people by show.
-func writeResult(out io.Writer, asJSON bool, result any, show func()) error {
+func writeResult(out io.Writer, asJSON bool, result any, show func(io.Writer)) error {
 	running.End()
 	if asJSON {
 		return layout.JSON(out, result)
 	}
-	show()
+	show(out)
 	return nil
 }
 
@@ -78,6 +78,11 @@ func asJSONLine(v any) string {
 // refusedText returns how often the kernel has refused a server something, and what last.
 func refusedText(n int, last string) string {
 	return pluralOf(n, "time") + layout.WithPrefix(", last ", printable.Escape(last, 500))
+}
+
+// commandText returns a command line of mcphub, to be pasted into a shell. words are the command itself.
+func commandText(words string, args ...string) string {
+	return printable.CommandLine(printable.BuildCommand("mcphub "+words, nil, args...))
 }
 
 // kernelText returns how far the kernel holds a server, and what is lacking.

@@ -65,7 +65,7 @@ func planCommand() *cobra.Command {
 				if err := layout.JSON(out, sarifOf("hub.lock", p.out.changes())); err != nil {
 					return err
 				}
-			} else if err := writeResult(out, asJSON, p.out, func() { p.out.showPlan(out) }); err != nil {
+			} else if err := writeResult(out, asJSON, p.out, p.out.showPlan); err != nil {
 				return err
 			}
 			return p.out.outcomeError()

@@ -106,7 +106,7 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 		r.Closed = append(r.Closed, "opens "+t.shortPath(left.Path)+", which is given to no server: "+left.Why)
 		// Who has made a call knows what it is for. A start may open any key without being asked for that.
 		if len(t.calls) > 0 && left.Access&sandbox.Write == 0 && sandbox.ClientFile(left.Path) == "" && !sandbox.IsDir(left.Path) {
-			r.Keys = append(r.Keys, (&setup.Source{Config: t.config}).CommandLine(hints.Allow(name, sandbox.Read, left.Path)...))
+			r.Keys = append(r.Keys, t.doctor.Source.CommandLine(hints.Allow(name, sandbox.Read, left.Path)...))
 		}
 	}
 	r.Failed = did.Run.Failed
@@ -115,7 +115,7 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 		for _, call := range t.calls {
 			calls = append(calls, call.Tool+layout.When(string(call.Args) != "{}", " "+string(call.Args)))
 		}
-		r.Record = (&setup.Source{Config: t.config}).CommandLine(hints.Record(name, t.roots, calls...)...)
+		r.Record = t.doctor.Source.CommandLine(hints.Record(name, t.roots, calls...)...)
 	}
 }
 
@@ -224,7 +224,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 	case err != nil:
 		return err
 	case r.owner != "":
-		layout.Printf(out, "it is kept; `%s` shows it\n", printable.CommandLine(printable.BuildCommand("mcphub allow --list", nil, name)))
+		layout.Printf(out, "it is kept; `%s` shows it\n", commandText("allow --list", name))
 		return reloadHubs(cmd.Context(), 0).keptError()
 	case r.State == tryUntried, r.State == tryFails && len(r.Closed) == 0:
 		return fmt.Errorf("%s was not recorded: %s", name, r.Why)

@@ -229,7 +229,7 @@ func (w *clientWork) askInputs(m *mergeResult) error {
 		if im.Same != "" || im.Server.From == "" || im.Server.Disabled {
 			continue
 		}
-		for _, id := range im.Inputs() {
+		for _, id := range im.Inputs {
 			_, unset := w.secrets.Get(w.ctx, id)
 			if unset == nil {
 				continue

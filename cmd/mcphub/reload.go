@@ -34,16 +34,14 @@ func reloadCommand() *cobra.Command {
 			"and asks. It asks at a terminal only, and not in one that a client has opened. If a\n" +
 			"file cannot be used, or waits, what was accepted stays in force and the exit status is\n" +
 			"3; it is 9 if no hub runs. SIGHUP has one hub look again, and answers nothing.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
 			answered, err := answerQuestions(cmd.Context(), consentStore(), newSource(), printable.Writer(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
 			done := reloadHubs(cmd.Context(), pid)
 			done.answered = answered
-			if err := writeResult(out, asJSON, done, func() { done.showReload(out) }); err != nil {
+			if err := writeResult(cmd.OutOrStdout(), asJSON, done, done.showReload); err != nil {
 				return err
 			}
 			return done.outcomeError(pid)

@@ -11,7 +11,6 @@ import (
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/hub"
-	"mcphub/internal/printable"
 )
 
 func restartCommand() *cobra.Command {
@@ -34,8 +33,7 @@ func restartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			if err := writeResult(out, asJSON, done, func() { done.showRestart(out) }); err != nil {
+			if err := writeResult(cmd.OutOrStdout(), asJSON, done, done.showRestart); err != nil {
 				return err
 			}
 			return done.outcomeError()
@@ -119,7 +117,7 @@ func (r *restartReport) outcomeError() error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s is not ready in %d of %d hubs; %s shows what it wrote", r.Server, failed, len(r.Hubs), printable.CommandLine(printable.BuildCommand("mcphub logs", nil, r.Server)))
+		return fmt.Errorf("%s is not ready in %d of %d hubs; %s shows what it wrote", r.Server, failed, len(r.Hubs), commandText("logs", r.Server))
 	}
 	return nil
 }

@@ -41,7 +41,6 @@ func rootsCommand() *cobra.Command {
 			"(MCP_ROOTS_PATHS); else from the fallbacks: --roots, MCPHUB_ROOTS, roots.fallback in\n" +
 			"hub.json, MCPHUB_PROJECT_ROOT.",
 		Example: "  mcphub roots --root . --contains ../x || echo outside\n  mcphub roots --why notes/link.txt --root .",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			snap, err := rootsWithoutClient(src, f.roots)
 			if err != nil {
@@ -66,14 +65,8 @@ func rootsCommand() *cobra.Command {
 // rootsWithoutClient returns the roots that would hold without a client.
 func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, error) {
 	if len(given) > 0 {
-		uris, err := givenRoots(given)
-		if err != nil {
-			return nil, err
-		}
-		for i, p := range uris {
-			uris[i] = platform.Host().FormatURI(p)
-		}
-		return newRoots(rootsmgr.OriginAsked, uris), nil
+		paths, err := givenRoots(given)
+		return askedRoots(paths), err
 	}
 	if served, ok, err := servedRoots(); err != nil || ok {
 		return newRoots(rootsmgr.OriginEnvironment, served), err
@@ -178,7 +171,7 @@ func (f *rootsFlags) explainRoots(w io.Writer, snap *rootsmgr.Snapshot) error {
 	place, err := checkPath(snap, f.why)
 	var escape *guard.EscapeError
 	if err != nil && !errors.As(err, &escape) {
-		if e := writeResult(w, f.asJSON, map[string]any{"path": f.why, "inside": false, "error": err.Error()}, func() {
+		if e := writeResult(w, f.asJSON, map[string]any{"path": f.why, "inside": false, "error": err.Error()}, func(io.Writer) {
 			layout.Printf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
 		}); e != nil {
 			return e
@@ -189,7 +182,7 @@ func (f *rootsFlags) explainRoots(w io.Writer, snap *rootsmgr.Snapshot) error {
 		"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
 		"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
 	}
-	if e := writeResult(w, f.asJSON, found, func() {
+	if e := writeResult(w, f.asJSON, found, func(io.Writer) {
 		layout.Printf(w, "%q\n  as text               %s\n  as the kernel follows %s\n  cleaned, then followed %s\n", f.why, place.Readings.Lexical, place.Readings.Physical, place.Readings.Cleaned)
 		if err == nil {
 			layout.Printf(w, "  inside %s (%s)\n", place.Root.Path, snap.Origin())

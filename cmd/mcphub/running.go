@@ -21,12 +21,7 @@ var running = progress.New(os.Stderr)
 // command's own step.
 func watchHub(look func() status.Hub, own progress.Step) (over func()) {
 	return running.Watch(func() []progress.Step {
-		var steps []progress.Step
-		for _, c := range look().Children {
-			if phase := phaseOf(c.State, c.Error, c.Stderr, c.PID); phase != "" {
-				steps = append(steps, progress.Step{Name: c.Server, Phase: phase})
-			}
-		}
+		steps := lateServers(look())
 		if len(steps) == 0 {
 			steps = append(steps, own)
 		}
@@ -34,13 +29,21 @@ func watchHub(look func() status.Hub, own progress.Step) (over func()) {
 	})
 }
 
+// lateServers returns what the servers of a hub do that are not ready yet.
+func lateServers(h status.Hub) (steps []progress.Step) {
+	for _, c := range h.Children {
+		if phase := phaseOf(c.State, c.Error, c.Stderr, c.PID); phase != "" {
+			steps = append(steps, progress.Step{Name: c.Server, Phase: phase})
+		}
+	}
+	return steps
+}
+
 // lateText names the servers of a hub that are not ready yet, each with its phase.
 func lateText(h status.Hub) string {
 	var late []string
-	for _, c := range h.Children {
-		if phase := phaseOf(c.State, c.Error, c.Stderr, c.PID); phase != "" {
-			late = append(late, c.Server+" "+phase)
-		}
+	for _, s := range lateServers(h) {
+		late = append(late, s.Name+" "+s.Phase)
 	}
 	return strings.Join(late, "; ")
 }

@@ -33,8 +33,6 @@ func secretCommand() *cobra.Command {
 		Long: "Keeps secrets in the keyring of the system, or if there is none in a file encrypted by\n" +
 			"age. An entry of hub.json refers to them by ${keyring:NAME} or ${input:ID}, in args, env,\n" +
 			"headers and url, and they are looked up when its server starts.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(secretSetCommand(), secretListCommand(), secretRemoveCommand())
 	return cmd
@@ -331,7 +329,6 @@ func secretListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the names of secrets, where they are kept and who refers to them",
 		Long:  "Lists names, never values: what is kept, and what hub.json refers to and is not set.",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := newSecretKeeper(src)
 			if err != nil {

@@ -28,7 +28,6 @@ func serveCommand() *cobra.Command {
 			"/mcp/NAME those that are to see a toolset of hub.json alone. --toolset is for all clients.\n" +
 			"Each shows a token: one of http.tokens or http.issuers in hub.json, else the one that\n" +
 			"the hub makes; `mcphub install CLIENT --http` gives that to a client.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if src.NoAuth && address == "" {
 				return exit.UsageErrorf("--no-auth is about HTTP: give --http as well")

@@ -19,8 +19,6 @@ func sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "End sessions of clients over HTTP",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(sessionsEndCommand())
 	return cmd
@@ -47,8 +45,7 @@ func sessionsEndCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			if err := writeResult(out, asJSON, done, func() { done.showEnded(out) }); err != nil {
+			if err := writeResult(cmd.OutOrStdout(), asJSON, done, done.showEnded); err != nil {
 				return err
 			}
 			return done.outcomeError()

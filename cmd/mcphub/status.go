@@ -38,7 +38,6 @@ func statusCommand() *cobra.Command {
 			"which clients it has. Each hub listens on a socket of its own that only its user can\n" +
 			"open. Of more than 50 sessions it shows sums by principal, client and server; --principal,\n" +
 			"--session and -v show each. The exit status is 9 if no hub runs.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signs := sync.OnceValue(func() doctor.Signing {
 				home, _ := os.UserHomeDir() // git says nothing without
@@ -464,7 +463,7 @@ func (p page) showSessions(all []status.Session) {
 	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
 		t.Row(shortID(s.ID), cmp.Or(printable.Escape(s.Client, 24), "-"), p.timeAgo(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
-			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), countCalls(s))
+			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), countCalls(s.Passed, s.Calls))
 	}
 	_ = t.Flush()
 	for _, s := range all {
@@ -498,8 +497,8 @@ func (p page) showSessions(all []status.Session) {
 }
 
 // countCalls returns the calls that went on to servers, and those under way.
-func countCalls(s status.Session) string {
-	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
+func countCalls(passed uint64, now int) string {
+	return strconv.FormatUint(passed, 10) + layout.When(now > 0, fmt.Sprintf(" (%d now)", now))
 }
 
 func (p page) timeAgo(t *time.Time) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -95,7 +94,7 @@ func (p page) sumSessions(head string, all []status.Session, name func(*status.S
 	t.Head(head, "SESSIONS", "CALLS")
 	first, more := largest(sums)
 	for _, s := range first {
-		t.Row(cmp.Or(printable.Escape(s.name, 60), "-"), strconv.Itoa(s.n), strconv.FormatUint(s.calls, 10)+layout.When(s.now > 0, fmt.Sprintf(" (%d now)", s.now)))
+		t.Row(cmp.Or(printable.Escape(s.name, 60), "-"), strconv.Itoa(s.n), countCalls(s.calls, s.now))
 	}
 	_ = t.Flush()
 	p.tellMore(more)

@@ -56,8 +56,7 @@ func toolsCommand() *cobra.Command {
 				}
 				found := toolsReport{all}
 				found.keepOnly(args)
-				out := cmd.OutOrStdout()
-				if err := writeResult(out, asJSON, found, func() { found.showTools(out, cmd.ErrOrStderr(), cost) }); err != nil {
+				if err := writeResult(cmd.OutOrStdout(), asJSON, found, func(out io.Writer) { found.showTools(out, cmd.ErrOrStderr(), cost) }); err != nil {
 					return err
 				}
 				return found.lateError(f.timeout)
@@ -72,7 +71,7 @@ func toolsCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("find", "cost")
 	flags.BoolVar(&f.anew, "anew", false, "start the servers and ask them, also if it is known what they offered last")
 	toolsetFlag(cmd, &f.toolsets, "show what this toolset of hub.json has; repeatable")
-	f.registerFlags(cmd, 2*time.Minute)
+	f.registerFlags(cmd)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
 	return cmd
@@ -88,9 +87,8 @@ func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words
 	if err != nil {
 		return err
 	}
-	out, say := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if err := writeResult(out, asJSON, found, func() {
-		toolsReport{all}.sayWrong(say)
+	if err := writeResult(cmd.OutOrStdout(), asJSON, found, func(out io.Writer) {
+		toolsReport{all}.sayWrong(cmd.ErrOrStderr())
 		if found.Note != "" {
 			layout.Line(out, "", found.Note)
 		}

@@ -143,16 +143,13 @@ func (t *trier) tryServers(ctx context.Context, names []string) (map[string]*try
 			layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
 		}
 		t.watchServer(head)
-		r, err := t.tryOne(all, t.hubName(name))
+		r := t.tryOne(all, t.hubName(name))
 		running.End()
 		if ctx.Err() != nil {
 			if !marks {
 				layout.Println(t.say)
 			}
 			return nil, ctx.Err()
-		}
-		if err != nil {
-			return nil, err
 		}
 		out[name] = r
 		if marks {
@@ -232,9 +229,9 @@ func (t *trier) resolveSecrets() {
 	}
 }
 
-func (t *trier) tryOne(ctx context.Context, name string) (*tryReport, error) {
+func (t *trier) tryOne(ctx context.Context, name string) *tryReport {
 	if ctx.Err() != nil {
-		return t.reportUntried(name, fmt.Sprintf("the %s for all trials are over", t.limit)), nil
+		return t.reportUntried(name, fmt.Sprintf("the %s for all trials are over", t.limit))
 	}
 	if lacks := doctor.Lacks(t.doctor, t.found, name); !t.found.Whole || t.found.Bad[name] {
 		r := &tryReport{State: tryFails, Why: "hub.json cannot be read", Opens: opensUnknown}
@@ -244,7 +241,7 @@ func (t *trier) tryOne(ctx context.Context, name string) (*tryReport, error) {
 			}
 			r.addCommand(f.Command)
 		}
-		return r, nil
+		return r
 	}
 	t.o.Timeout = tryTime
 	if at := slices.IndexFunc(t.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Name == name }); at >= 0 {
@@ -254,15 +251,15 @@ func (t *trier) tryOne(ctx context.Context, name string) (*tryReport, error) {
 	did, err := t.try(ctx, t.found.Hub, name, t.o)
 	switch {
 	case ctx.Err() != nil:
-		return t.reportUntried(name, fmt.Sprintf("the %s for all trials were over before it was ready", t.limit)), nil
+		return t.reportUntried(name, fmt.Sprintf("the %s for all trials were over before it was ready", t.limit))
 	case err != nil:
 		r := &tryReport{State: tryFails, Why: printable.Clean(err.Error()), Opens: opensUnknown, Cure: "give it more time if it is slow, and try it again"}
 		r.addCommand(t.doctor.Source.CommandLine(t.doctor.More...))
-		return r, nil
+		return r
 	case did.Skipped != "":
-		return &tryReport{State: tryUntried, Why: did.Skipped, Opens: opensAll + "; " + did.Skipped}, nil
+		return &tryReport{State: tryUntried, Why: did.Skipped, Opens: opensAll + "; " + did.Skipped}
 	}
-	return t.reportTrial(ctx, name, &did), nil
+	return t.reportTrial(ctx, name, &did)
 }
 
 // reportUntried reports a server for which no time was left, and the command that gives more time.
@@ -328,7 +325,7 @@ func (t *trier) reportTrial(ctx context.Context, name string, did *trial.Result)
 
 // addMend adds what opens to a server what the kernel has refused it.
 func (t *trier) addMend(r *tryReport, name string, did *trial.Result) {
-	command := (&setup.Source{Config: t.config}).CommandLine
+	command := t.doctor.Source.CommandLine
 	r.addCommand(r.Record)
 	r.Cure = layout.When(r.Record != "", "let it ask you what of that it is to have")
 	for _, refused := range did.Refused[min(len(did.Closed.Shown), len(did.Refused)):] { // the first are what it asks about

@@ -66,7 +66,7 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	}
 	wrong := validationError(&found)
 	result.OK = wrong == nil
-	if err := writeResult(out, asJSON, result, func() {
+	if err := writeResult(out, asJSON, result, func(io.Writer) {
 		if found.Whole {
 			listServed(out, &found)
 		}

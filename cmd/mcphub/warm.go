@@ -23,9 +23,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/platform"
 )
 
 func warmCommand() *cobra.Command {
@@ -77,13 +75,7 @@ func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 		return cfg.Fallback.Snapshot(cfg.FS, 1, cfg.Checker.Rules().WritableDirs()).Roots(), nil
 	}
 	paths, err := existingRoots(given)
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range paths {
-		paths[i] = platform.Host().FormatURI(p)
-	}
-	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
+	return askedRoots(paths).Roots(), err
 }
 
 // warmServers starts every child once and reports what became of it.

@@ -54,8 +54,7 @@ func whyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			return writeResult(out, asJSON, found, func() { w.showRefusals(out, found, time.Now()) })
+			return writeResult(cmd.OutOrStdout(), asJSON, found, func(out io.Writer) { w.showRefusals(out, found, time.Now()) })
 		},
 	}
 	flags := cmd.Flags()

@@ -41,8 +41,6 @@ type allowedCall struct {
 	resultWord       string // of the record, for what the child has answered; "" before
 }
 
-var _ rounds.RepeatedRequest = (*allowedCall)(nil)
-
 // enterInFlight enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
 func (allowed *allowedCall) enterInFlight(from Requester, token []byte) {
 	allowed.holdsLease = true

@@ -307,13 +307,10 @@ func (s *Sender) callContext(att *attempt) validate.CallContext {
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.CallContext{
-		Held:   att.isHeld(),
+		Held:   att.lease.KernelState() == sandbox.Held.String(),
 		NoWait: att.call.onFastPath, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
-
-// isHeld reports whether the kernel holds the process that would run the request to its boundary.
-func (att *attempt) isHeld() bool { return att.lease.KernelState() == sandbox.Held.String() }
 
 // checkCurrent returns nil if the attempt was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has

@@ -1,6 +1,10 @@
 package definition
 
-import "mcphub/children/offers"
+import (
+	"maps"
+
+	"mcphub/children/offers"
+)
 
 // A form is what kind of value a client expects.
 type form uint8
@@ -72,9 +76,7 @@ func withName(more map[string]*shape, needs ...string) *shape {
 	s := &shape{form: object, needs: append([]string{"name"}, needs...), members: map[string]*shape{
 		"name": aText, "title": aText, "description": aText, "icons": icons, "_meta": anyObject,
 	}}
-	for name, member := range more {
-		s.members[name] = member
-	}
+	maps.Copy(s.members, more)
 	return s
 }
 

@@ -114,8 +114,6 @@ type batchAnswer struct {
 	full    bool
 }
 
-var _ http.ResponseWriter = (*batchAnswer)(nil)
-
 // Header is not sent: the batch has its own.
 func (a *batchAnswer) Header() http.Header { return a.head }
 

@@ -217,8 +217,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		key = "" // the connection is the other hub's, and brings requests of everyone
 	}
 	if !f.connections.Assign(r.Context(), key, f.maxOpen()) {
-		closeAfterAnswer(w)
-		f.answerRefused(w, r, tooManyRefusal(ReasonConnections, time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)), nil)
+		f.refuseAndClose(w, r, tooManyRefusal(ReasonConnections, time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)))
 		return
 	}
 	if !f.startRequest() {
@@ -313,7 +312,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, caller admissi
 		return
 	}
 	switch {
-	case session != nil && f.currentStage() >= leaving && mayBeRequest(m):
+	case session != nil && f.currentStage() >= leaving && (m.IsRequest() || isBatch(m)):
 		f.refuseRequest(w, r, http.StatusNotFound, ReasonStopping, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):

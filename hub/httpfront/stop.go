@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/worker"
 )
 
@@ -162,9 +161,6 @@ func (session *FrontSession) pendingRequests() int {
 	}
 	return len(session.serving)
 }
-
-// mayBeRequest reports whether a message, or one of a batch, may be a request.
-func mayBeRequest(m *jsonrpc.Message) bool { return m.IsRequest() || isBatch(m) }
 
 // answerReadyz reports whether calls are served.
 func (f *Front) answerReadyz(w http.ResponseWriter, r *http.Request) {

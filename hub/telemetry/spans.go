@@ -51,15 +51,19 @@ func (sp *spans) spanName() string {
 	return sp.method
 }
 
+func attributeOf(name, value string) tracing.Attribute {
+	return tracing.Attribute{Name: name, Value: value}
+}
+
 // spanAttributes returns the span attributes that both spans have.
 func (sp *spans) spanAttributes(version, transport string) []tracing.Attribute {
 	operation := ""
 	if sp.method == methods.CallTool {
 		operation = executeTool
 	}
-	return append(make([]tracing.Attribute, 0, 10), tracing.Attribute{Name: attrMethod, Value: sp.method}, tracing.Attribute{Name: attrServer, Value: sp.child},
-		tracing.Attribute{Name: attrTool, Value: sp.tool}, tracing.Attribute{Name: attrPrompt, Value: sp.prompt}, tracing.Attribute{Name: attrOperation, Value: operation},
-		tracing.Attribute{Name: attrVersion, Value: version}, tracing.Attribute{Name: attrTransport, Value: transport})
+	return append(make([]tracing.Attribute, 0, 10), attributeOf(attrMethod, sp.method), attributeOf(attrServer, sp.child),
+		attributeOf(attrTool, sp.tool), attributeOf(attrPrompt, sp.prompt), attributeOf(attrOperation, operation),
+		attributeOf(attrVersion, version), attributeOf(attrTransport, transport))
 }
 
 // BeginServerSpan begins the span of a request with this id, which came with the context in, if the
@@ -86,8 +90,8 @@ func (timing *RequestTiming) BeginServerSpan(in tracing.Context, method string, 
 		s := sp.session
 		sp.server = s.telemetry.tracer.Begin(tracing.Start{
 			Name: sp.spanName(), Parent: in, At: s.telemetry.epoch.Add(timing.began),
-			Attributes: append(sp.spanAttributes(sp.version, s.transport), tracing.Attribute{Name: attrRequest, Value: text},
-				tracing.Attribute{Name: attrSession, Value: s.id}, tracing.Attribute{Name: attrPrincipal, Value: s.principal}),
+			Attributes: append(sp.spanAttributes(sp.version, s.transport), attributeOf(attrRequest, text),
+				attributeOf(attrSession, s.id), attributeOf(attrPrincipal, s.principal)),
 		})
 	}
 	return sp.server.Context()
@@ -122,11 +126,11 @@ func (sp *spans) endClientSpan(word string, fault []byte) {
 func (sp *spans) endServerSpan(word string, fault []byte) {
 	sp.endClientSpan(audit.ResultCancelled, nil) // its answer does not count any more
 	t := sp.session.telemetry
-	endSpan(sp.server, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
+	endSpan(sp.server, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault), attributeOf(attrDecision, sp.decision), attributeOf(attrRule, sp.rule))
 	sp.server = nil
 }
 
 func endSpan(s tracing.Span, at time.Time, as outcomeClass, more ...tracing.Attribute) {
 	fault, code := as.outcomeWords()
-	s.End(at, as != succeeded, append(more, tracing.Attribute{Name: attrError, Value: fault}, tracing.Attribute{Name: attrCode, Value: code})...)
+	s.End(at, as != succeeded, append(more, attributeOf(attrError, fault), attributeOf(attrCode, code))...)
 }

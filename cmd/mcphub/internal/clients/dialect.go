@@ -56,7 +56,7 @@ func (d dialect) readEntry(t edit.Table) (edit.Table, bool) {
 		if names, ok := m.Value.([]any); ok && m.Name == "tools" && len(names) == 1 && names[0] == "*" {
 			continue // all of them
 		}
-		m.Value = d.vars.rewriteTexts(m.Value)
+		m.Value = eachText(m.Value, d.vars.replaceIn)
 		if login, ok := m.Value.(edit.Table); ok && m.Name == "oauth" && d.redirect != "" && login.Has("clientId") && !login.Has("redirectUri") {
 			m.Value = login.With("redirectUri", d.redirect)
 		}
@@ -79,9 +79,7 @@ var (
 	anyBraceOpen = lazyregexp.New(`\$\{[^}]*\}?`)
 )
 
-// rewriteTexts rewrites the placeholders of all texts in a value.
-func (v vars) rewriteTexts(in any) any { return eachText(in, v.replaceIn) }
-
+// replaceIn rewrites the placeholders of a text.
 func (v vars) replaceIn(s string) string {
 	switch v {
 	case varsShell:

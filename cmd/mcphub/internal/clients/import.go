@@ -22,13 +22,13 @@ type Import struct {
 	Moved         []string // keys whose secret went to the store
 	Plain         []string // keys that hold a secret as plain text
 	Notes         []string
-	DisabledInHub bool   // hub.json has it disabled, and its client runs it
-	Err           string // why the hub cannot serve it as it is
+	Inputs        []string // ids of the inputs that the entry refers to
+	DisabledInHub bool     // hub.json has it disabled, and its client runs it
+	Err           string   // why the hub cannot serve it as it is
 
 	written edit.Table // as hub.json has it
 	plain   edit.Table // as its file has it
 	secrets []secret   // for StoreSecrets
-	inputs  []string   // references to what a person is asked for
 }
 
 // Target is the hub.json that servers are added to.
@@ -122,14 +122,14 @@ var containers = []struct {
 	client string
 }{
 	{mcpServers, ""},
-	{edit.Container{Path: []string{"mcpServers"}, List: true}, "continue"},
-	{edit.Container{Path: []string{"servers"}}, "vscode"},
-	{edit.Container{Path: []string{"context_servers"}}, "zed"},
-	{edit.Container{Path: []string{"mcp_servers"}}, "codex"},
+	{namedServers, "continue"},
+	{memberOf("servers"), "vscode"},
+	{memberOf("context_servers"), "zed"},
+	{memberOf("mcp_servers"), "codex"},
 	{edit.Container{Path: []string{"mcp", "servers"}}, ""},
-	{edit.Container{Path: []string{"mcp"}}, "opencode"},
-	{edit.Container{Path: []string{"extensions"}}, "goose"},
-	{edit.Container{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}, "continue"},
+	{memberOf("mcp"), "opencode"},
+	{memberOf("extensions"), "goose"},
+	{olderServers, "continue"},
 }
 
 func formatOf(path string, data []byte) edit.Format {
@@ -296,7 +296,7 @@ func (im *Import) claimInputs(entry edit.Table, kept func(string) bool) edit.Tab
 		for _, id := range inputsIn(s) {
 			if !kept(id) {
 				fresh = append(fresh, id)
-				im.inputs = append(im.inputs, id)
+				im.Inputs = append(im.Inputs, id)
 			}
 		}
 		return s
@@ -325,9 +325,9 @@ func inputsIn(s string) (ids []string) {
 
 // hubContainer returns the part of a hub.json that holds its servers.
 func hubContainer(whole edit.Table) edit.Container {
-	for _, path := range [][]string{{"mcpServers"}, {"servers"}, {"context_servers"}, {"mcp_servers"}} {
-		if _, ok := whole.Get(path[0]).(edit.Table); ok {
-			return edit.Container{Path: path}
+	for _, name := range []string{"mcpServers", "servers", "context_servers", "mcp_servers"} {
+		if _, ok := whole.Get(name).(edit.Table); ok {
+			return memberOf(name)
 		}
 	}
 	return mcpServers
@@ -511,7 +511,7 @@ func (im *Import) mayRefer(r reference.Ref) bool {
 	case reference.Keyring:
 		return slices.ContainsFunc(im.secrets, func(s secret) bool { return s.name == r.Name })
 	case reference.Input:
-		return slices.Contains(im.inputs, r.Name)
+		return slices.Contains(im.Inputs, r.Name)
 	}
 	return false
 }
@@ -534,6 +534,3 @@ func (im *Import) Secret(name string) (value string, ok bool) {
 	}
 	return "", false
 }
-
-// Inputs lists the ids of the inputs that the entry refers to.
-func (im *Import) Inputs() []string { return im.inputs }

@@ -336,7 +336,7 @@ func TestSecretsOfContinue(t *testing.T) {
 		if !strings.Contains(string(out), `"K": "${input:A_KEY}"`) || !strings.Contains(string(out), `"x-${input:A_KEY}"`) || !strings.Contains(string(out), `"id": "A_KEY"`) || strings.Contains(string(out), `"id": "OTHER"`) {
 			t.Errorf("%s: %s", name, out)
 		}
-		if got := imports[0].Inputs(); strings.Join(got, " ") != "A_KEY A_KEY" {
+		if got := imports[0].Inputs; strings.Join(got, " ") != "A_KEY A_KEY" {
 			t.Errorf("%s asks for %q", name, got)
 		}
 	}

@@ -117,9 +117,6 @@ func (c *Profile) WithRoots(h Hub, roots []string) Hub {
 	return h
 }
 
-// Places returns the files of a client, the first where a new one would be.
-func (c *Profile) Places(e Env) []Place { return c.places(e) }
-
 // Find returns the client of a name, or nil. Case does not count, nor do blanks.
 func Find(name string) *Profile {
 	name = plainName(name)
@@ -143,7 +140,11 @@ func plainName(s string) string {
 
 var (
 	mcpServers = memberOf("mcpServers")
-	asJSON     = func(file string) Place { return Place{File: file, Format: edit.JSON, Where: mcpServers} }
+	// Continue has lists of servers that say their names themselves.
+	namedServers = edit.Container{Path: []string{"mcpServers"}, List: true}
+	olderServers = edit.Container{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}
+
+	asJSON = func(file string) Place { return Place{File: file, Format: edit.JSON, Where: mcpServers} }
 )
 
 // memberOf returns the container of the servers that is a member of a whole file.
@@ -253,10 +254,9 @@ var All = []Profile{
 	{Name: "continue", Title: "Continue", Roots: NoRoots, dialect: dialect{vars: varsContinue, inputs: true, shape: continueShape},
 		places: func(e Env) []Place {
 			dir := filepath.Join(e.Home, ".continue")
-			named := edit.Container{Path: []string{"mcpServers"}, List: true}
 			return []Place{
-				{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: named, Fresh: "name: Local\nversion: 1.0.0\nschema: v1\n"},
-				{File: filepath.Join(dir, "config.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}},
+				{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: namedServers, Fresh: "name: Local\nversion: 1.0.0\nschema: v1\n"},
+				{File: filepath.Join(dir, "config.json"), Format: edit.JSON, Where: olderServers},
 			}
 		},
 		entry: func(h Hub, at Place) edit.Table {
@@ -268,7 +268,7 @@ var All = []Profile{
 	{Name: "copilot", Title: "Copilot CLI", Roots: NoRoots, dialect: dialect{vars: varsEditor, millis: true},
 		places: inHome(".copilot/mcp-config.json"),
 		entry: func(h Hub, _ Place) edit.Table {
-			return append(typedEntry("local")(h, Place{}), edit.Member{Name: "tools", Value: toList([]string{"*"})})
+			return typedEntry("local")(h, Place{}).With("tools", toList([]string{"*"}))
 		}},
 	{Name: "lm-studio", Title: "LM Studio", Roots: NoRoots, dialect: dialect{vars: varsNone},
 		places: inHome(".lmstudio/mcp.json", ".cache/lm-studio/mcp.json")},
@@ -279,20 +279,20 @@ var All = []Profile{
 		entry: func(h Hub, at Place) edit.Table {
 			out := typedEntry("stdio")(h, at)
 			if len(h.Roots) > 0 {
-				out = append(out, rootsMember(h.Roots))
+				out = out.With("roots", rootsOf(h.Roots))
 			}
 			return out
 		}},
 }
 
-// rootsMember lists folders for a client that tells them.
-func rootsMember(dirs []string) edit.Member {
+// rootsOf lists folders for a client that tells them.
+func rootsOf(dirs []string) []any {
 	roots := []any{}
 	for _, dir := range dirs {
 		u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")}
 		roots = append(roots, edit.Table{{Name: "uri", Value: u.String()}, {Name: "name", Value: filepath.Base(dir)}})
 	}
-	return edit.Member{Name: "roots", Value: roots}
+	return roots
 }
 
 // HubName is what the hub is called in a client. It has no underscore: some
@@ -345,7 +345,7 @@ func claudeProjects(whole edit.Table) []edit.Container {
 // continueList returns where later versions of config.json keep servers.
 func continueList(whole edit.Table) []edit.Container {
 	if _, list := whole.Get("mcpServers").([]any); list {
-		return []edit.Container{{Path: []string{"mcpServers"}, List: true}}
+		return []edit.Container{namedServers}
 	}
 	return nil
 }

@@ -203,8 +203,11 @@ func (f *Inventory) addEntry(name string, t edit.Table, d dialect, p Place, at s
 	s := Server{Name: shown, Entry: entry, Held: held, key: name, Client: f.Client, place: p, where: at.where, toggle: at.toggle}
 	if isHub(s.Entry) || isHubAt(name, s.Entry) {
 		if f.Registered == "" {
-			f.Registered, f.HubRoots, f.HubProgram = name, rootsIn(s.Entry), wordsOf(s.Entry)
-			f.Toolsets = toolsetsIn(f.HubProgram)
+			f.Registered, f.HubProgram = name, wordsOf(s.Entry)
+			f.Toolsets = flagValues(f.HubProgram, ToolsetFlag)
+			if dirs := flagValues(f.HubProgram, "--roots"); len(dirs) > 0 {
+				f.HubRoots = strings.Split(dirs[0], ",")
+			}
 		}
 		return
 	}
@@ -256,22 +259,10 @@ func guessName(t edit.Table) string {
 	return "server"
 }
 
-// rootsIn returns the folders that an entry of the hub names.
-func rootsIn(t edit.Table) []string {
-	args, _ := t.Get("args").([]any)
-	for i, a := range args {
-		if a == "--roots" && i+1 < len(args) {
-			dirs, _ := args[i+1].(string)
-			return strings.Split(dirs, ",")
-		}
-	}
-	return nil
-}
-
-// toolsetsIn returns the toolsets that a command line of the hub names.
-func toolsetsIn(words []string) (all []string) {
+// flagValues returns what a command line gives a flag.
+func flagValues(words []string, flag string) (all []string) {
 	for i, word := range words {
-		if word == ToolsetFlag && i+1 < len(words) {
+		if word == flag && i+1 < len(words) {
 			all = append(all, words[i+1])
 		}
 	}

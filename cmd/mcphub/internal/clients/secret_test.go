@@ -13,7 +13,7 @@ func TestNoLinkLeadsToAClient(t *testing.T) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		env := Env{OS: system, Home: "/home/u", Get: func(string) string { return "" }}
 		for i := range All {
-			for _, place := range All[i].Places(env) {
+			for _, place := range All[i].places(env) {
 				if sandbox.ClientFile(place.File) == "" {
 					t.Errorf("%s on %s: %s", All[i].Name, system, place.File)
 				}

@@ -229,7 +229,7 @@ func homeWith(t *testing.T, name, text string) (c *Profile, e Env, paths []strin
 	t.Helper()
 	e = Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	c = Find(name)
-	for _, place := range c.Places(e) {
+	for _, place := range c.places(e) {
 		if err := os.MkdirAll(filepath.Dir(place.File), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -411,7 +411,7 @@ func TestApplyRefuses(t *testing.T) {
 	onLinux(t)
 	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	c := Find("cursor")
-	path := c.Places(e)[0].File
+	path := c.places(e)[0].File
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func TestLinks(t *testing.T) {
 	onLinux(t)
 	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	c := Find("codex")
-	path := c.Places(e)[0].File
+	path := c.places(e)[0].File
 	real := filepath.Join(e.Home, "dotfiles.toml")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ var webForms = map[string]webForm{
 	"codex": {ByVariable, TokenVariable, func(w Web, header string, _ Place) edit.Table {
 		t := edit.Table{{Name: "url", Value: w.URL}}
 		if header != "" {
-			t = append(t, edit.Member{Name: "bearer_token_env_var", Value: TokenVariable})
+			t = t.With("bearer_token_env_var", TokenVariable)
 		}
 		return t
 	}},
@@ -72,7 +72,7 @@ var webForms = map[string]webForm{
 	"continue": {entry: func(w Web, header string, at Place) edit.Table {
 		t := edit.Table{{Name: "type", Value: "streamable-http"}, {Name: "url", Value: w.URL}}
 		if header != "" {
-			t = append(t, edit.Member{Name: "requestOptions", Value: edit.Table{{Name: "headers", Value: edit.Table{{Name: "Authorization", Value: header}}}}})
+			t = t.With("requestOptions", edit.Table{{Name: "headers", Value: edit.Table{{Name: "Authorization", Value: header}}}})
 		}
 		if at.Format == edit.YAML {
 			return t
@@ -80,7 +80,7 @@ var webForms = map[string]webForm{
 		return edit.Table{{Name: "transport", Value: t}}
 	}},
 	"copilot": {entry: func(w Web, header string, at Place) edit.Table {
-		return append(atURL("type", "http", "url")(w, header, at), edit.Member{Name: "tools", Value: toList([]string{"*"})})
+		return atURL("type", "http", "url")(w, header, at).With("tools", toList([]string{"*"}))
 	}},
 	"lm-studio": {entry: atURL("", "", "url")},
 	"mcporter":  {ByVariable, "${" + TokenVariable + "}", atURL("", "", "baseUrl")},
@@ -92,11 +92,11 @@ func atURL(key, value, address string) func(Web, string, Place) edit.Table {
 	return func(w Web, header string, _ Place) edit.Table {
 		var t edit.Table
 		if key != "" {
-			t = append(t, edit.Member{Name: key, Value: value})
+			t = t.With(key, value)
 		}
-		t = append(t, edit.Member{Name: address, Value: w.URL})
+		t = t.With(address, w.URL)
 		if header != "" {
-			t = append(t, edit.Member{Name: "headers", Value: edit.Table{{Name: "Authorization", Value: header}}})
+			t = t.With("headers", edit.Table{{Name: "Authorization", Value: header}})
 		}
 		return t
 	}
@@ -127,7 +127,7 @@ func (c *Profile) webEntry(h Hub, at Place) edit.Table {
 	}
 	t := form.entry(*h.Web, header, at)
 	if len(h.Roots) > 0 {
-		t = append(t, rootsMember(h.Roots))
+		t = t.With("roots", rootsOf(h.Roots))
 	}
 	return t
 }

@@ -18,7 +18,7 @@ type alias struct {
 	from string
 	to   string                        // our key; "timeout.start" for one inside of another
 	conv func(*jsonc.Node) *jsonc.Node // changes the value on the way; nil: as it is
-	also *jsonc.Member                 // a further key that the spelling implies
+	kind string                        // the type that the spelling implies; "": none
 }
 
 // aliases holds the spellings of the common clients. Claude, Cursor, VS Code,
@@ -32,8 +32,8 @@ var aliases = []alias{
 	{from: "working_directory", to: "cwd"},
 	{from: "env_file", to: "envFile"},
 	{from: "env_vars", to: "inherit", conv: variableNames},
-	{from: "httpUrl", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: keys.TransportHTTP}}},
-	{from: "http_url", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: keys.TransportHTTP}}},
+	{from: "httpUrl", to: "url", kind: keys.TransportHTTP},
+	{from: "http_url", to: "url", kind: keys.TransportHTTP},
 	{from: "serverUrl", to: "url"},
 	{from: "server_url", to: "url"},
 	{from: "baseUrl", to: "url"},
@@ -91,17 +91,8 @@ var clientKeys = []string{
 	"custom_instructions", "protocolEra", "$schema",
 }
 
-// lost are keys of an entry whose absence a person would notice.
-var lost = map[string]struct {
-	severity   Severity
-	text, hint string
-}{
-	"autoApprove":                 {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"alwaysAllow":                 {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"trust":                       {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"default_tools_approval_mode": {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"sandboxEnabled":              {SeverityWarning, otherSandbox, sandboxHint},
-}
+// approvalKeys are keys of an entry by which clients ask a person less.
+var approvalKeys = []string{"autoApprove", "alwaysAllow", "trust", "default_tools_approval_mode"}
 
 const (
 	otherSandbox = "has no effect in a hub: the server runs without this sandbox"
@@ -110,8 +101,7 @@ const (
 
 // isOtherSandbox reports the object of that name which VS Code has.
 func isOtherSandbox(m jsonc.Member) bool {
-	network := m.Value.Get("network")
-	return m.Name == "sandbox" && (m.Value.Get("filesystem") != nil || network != nil && network.Kind == '{')
+	return m.Name == "sandbox" && (m.Value.Get("filesystem") != nil || m.Value.Get("network").Is('{'))
 }
 
 func aliasOf(name string) *alias {
@@ -129,7 +119,7 @@ func (c *checker) normaliseEntry(at []string, raw *jsonc.Node) *jsonc.Node {
 	if raw.Kind != '{' {
 		return raw
 	}
-	out := &jsonc.Node{Kind: '{', Off: raw.Off}
+	out := jsonc.NewObject(raw.Off)
 	for _, m := range raw.Members {
 		if keys.Entry.Find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
 			continue
@@ -143,7 +133,7 @@ func (c *checker) normaliseEntry(at []string, raw *jsonc.Node) *jsonc.Node {
 			c.reportProblem(SeverityWarning, appendStep(at, m.Name), m.Off, otherSandbox, sandboxHint)
 			continue
 		}
-		out.Members = append(out.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: expandShortForms(m.Name, m.Value)})
+		out.Members = append(out.Members, jsonc.NewMember(m.Name, m.Off, expandShortForms(m.Name, m.Value)))
 	}
 	for _, m := range raw.Members {
 		a := aliasOf(m.Name)
@@ -158,11 +148,11 @@ func (c *checker) normaliseEntry(at []string, raw *jsonc.Node) *jsonc.Node {
 				c.lostRedirect(at, m)
 				c.applyAlias(at, out, a, m)
 			}
+		case slices.Contains(approvalKeys, m.Name):
+			c.reportProblem(SeverityNote, appendStep(at, m.Name), m.Off, "has no effect in a hub", "your client decides what it asks about")
+		case m.Name == "sandboxEnabled":
+			c.reportProblem(SeverityWarning, appendStep(at, m.Name), m.Off, otherSandbox, sandboxHint)
 		default:
-			if l, ok := lost[m.Name]; ok {
-				c.reportProblem(l.severity, appendStep(at, m.Name), m.Off, l.text, l.hint)
-				continue
-			}
 			out.Members = append(out.Members, m)
 		}
 	}
@@ -194,7 +184,7 @@ func expandShortForms(name string, v *jsonc.Node) *jsonc.Node {
 		return v
 	}
 	if v.Kind == '{' {
-		full := &jsonc.Node{Kind: '{', Off: v.Off, Members: slices.Clone(v.Members)}
+		full := jsonc.NewObject(v.Off, slices.Clone(v.Members)...)
 		for i, m := range full.Members {
 			if to := inTimeout[m.Name]; name == "timeout" && to != "" && v.Get(to) == nil {
 				full.Members[i].Name = to
@@ -205,12 +195,12 @@ func expandShortForms(name string, v *jsonc.Node) *jsonc.Node {
 	if name == "tools" && v.Kind != '[' {
 		return v
 	}
-	return &jsonc.Node{Kind: '{', Off: v.Off, Members: []jsonc.Member{{Name: k.Spec.Short, Off: v.Off, Value: v}}}
+	return jsonc.NewObject(v.Off, jsonc.NewMember(k.Spec.Short, v.Off, v))
 }
 
 // noLogin reports that a client's file turns logins off for a server.
 func noLogin(m jsonc.Member) bool {
-	return (m.Name == "auth" || m.Name == "oauth") && (m.Value.Kind == 'f' || m.Value.Get("enabled") != nil && m.Value.Get("enabled").Kind == 'f')
+	return (m.Name == "auth" || m.Name == "oauth") && (m.Value.Kind == 'f' || m.Value.Get("enabled").Is('f'))
 }
 
 // inAuth are the spellings inside the object auth. The ones that stand for nothing
@@ -227,12 +217,12 @@ const redirectURI = "redirectUri"
 // to be logins.
 func authOf(v *jsonc.Node) *jsonc.Node {
 	if v.Kind == 't' || v.Kind == '"' && strings.EqualFold(v.Text, "oauth") {
-		return &jsonc.Node{Kind: '{', Off: v.Off}
+		return jsonc.NewObject(v.Off)
 	}
 	if v.Kind != '{' {
 		return v
 	}
-	out := &jsonc.Node{Kind: '{', Off: v.Off}
+	out := jsonc.NewObject(v.Off)
 	for _, m := range v.Members {
 		if to, other := inAuth[m.Name]; other {
 			if to == "" || v.Get(to) != nil {
@@ -241,9 +231,9 @@ func authOf(v *jsonc.Node) *jsonc.Node {
 			m.Name = to
 		}
 		if m.Name == "scopes" && m.Value.Kind == '"' {
-			list := &jsonc.Node{Kind: '[', Off: m.Value.Off}
+			list := jsonc.NewList(m.Value.Off)
 			for _, scope := range strings.Fields(m.Value.Text) {
-				list.Elems = append(list.Elems, &jsonc.Node{Kind: '"', Off: m.Value.Off, Text: scope})
+				list.Elems = append(list.Elems, jsonc.NewText(m.Value.Off, scope))
 			}
 			m.Value = list
 		}
@@ -260,7 +250,7 @@ func authOf(v *jsonc.Node) *jsonc.Node {
 func oauthOf(v *jsonc.Node) *jsonc.Node {
 	out := authOf(v)
 	if port := out.Get("callbackPort"); port != nil && out.Get("redirectHost") == nil {
-		out.Members = append(out.Members, jsonc.Member{Name: "redirectHost", Off: port.Off, Value: &jsonc.Node{Kind: '"', Off: port.Off, Text: keys.RedirectName}})
+		out.Members = append(out.Members, jsonc.NewMember("redirectHost", port.Off, jsonc.NewText(port.Off, keys.RedirectName)))
 	}
 	return out
 }
@@ -273,12 +263,12 @@ func helperOf(v *jsonc.Node) *jsonc.Node {
 	if v.Kind != '"' || len(words) == 0 || strings.Contains(words[0], "=") || strings.ContainsAny(bare, "\"'`\\|&;<>()*?[]{}#$!\n") || strings.Contains(strings.TrimPrefix(bare, "~/"), "~") {
 		return v
 	}
-	word := func(text string) *jsonc.Node { return &jsonc.Node{Kind: '"', Off: v.Off, Text: text} }
-	args := &jsonc.Node{Kind: '[', Off: v.Off}
+	word := func(text string) *jsonc.Node { return jsonc.NewText(v.Off, text) }
+	args := jsonc.NewList(v.Off)
 	for _, w := range words[1:] {
 		args.Elems = append(args.Elems, word(w))
 	}
-	return &jsonc.Node{Kind: '{', Off: v.Off, Members: []jsonc.Member{{Name: "command", Off: v.Off, Value: word(words[0])}, {Name: "args", Off: v.Off, Value: args}}}
+	return jsonc.NewObject(v.Off, jsonc.NewMember("command", v.Off, word(words[0])), jsonc.NewMember("args", v.Off, args))
 }
 
 // plainVariable matches a variable that the hub replaces as a shell does.
@@ -297,7 +287,7 @@ func redirectParts(auth *jsonc.Node, m jsonc.Member) (parts []jsonc.Member) {
 		text string
 	}{{"redirectHost", '"', u.Hostname()}, {"redirectPath", '"', u.Path}, {"callbackPort", '0', u.Port()}} {
 		if auth.Get(part.name) == nil && (part.kind == '"' || part.text != "") {
-			parts = append(parts, jsonc.Member{Name: part.name, Off: m.Off, Value: &jsonc.Node{Kind: part.kind, Off: m.Value.Off, Text: part.text}})
+			parts = append(parts, jsonc.NewMember(part.name, m.Off, &jsonc.Node{Kind: part.kind, Off: m.Value.Off, Text: part.text}))
 		}
 	}
 	return parts
@@ -324,7 +314,7 @@ func (c *checker) lostRedirect(at []string, m jsonc.Member) {
 	}
 	for _, name := range []string{redirectURI, "redirect_uri"} {
 		if v := m.Value.Get(name); v != nil && v.Kind != 'n' && loopbackRedirect(v) == nil {
-			c.reportProblem(SeverityWarning, appendStep(appendStep(at, m.Name), name), v.Off, "has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost", `register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`)
+			c.reportProblem(SeverityWarning, appendStep(at, m.Name, name), v.Off, "has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost", `register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`)
 		}
 	}
 }
@@ -350,27 +340,23 @@ func (c *checker) applyAlias(at []string, out *jsonc.Node, a *alias, m jsonc.Mem
 	default:
 		c.putKey(at, out, head, v, m)
 	}
-	if a.also != nil && out.Get(a.also.Name) == nil {
-		out.Members = append(out.Members, jsonc.Member{Name: a.also.Name, Off: m.Off, Value: &jsonc.Node{Kind: a.also.Value.Kind, Off: m.Off, Text: a.also.Value.Text}})
+	if a.kind != "" && out.Get("type") == nil {
+		out.Members = append(out.Members, jsonc.NewMember("type", m.Off, jsonc.NewText(m.Off, a.kind)))
 	}
 }
 
 func (c *checker) putInside(at []string, out *jsonc.Node, head, tail string, v *jsonc.Node, m jsonc.Member) {
 	in := out.Get(head)
 	if in == nil {
-		in = &jsonc.Node{Kind: '{', Off: m.Off}
-		out.Members = append(out.Members, jsonc.Member{Name: head, Off: m.Off, Value: in})
+		in = jsonc.NewObject(m.Off)
+		out.Members = append(out.Members, jsonc.NewMember(head, m.Off, in))
 	}
 	if in.Kind != '{' { // its type is wrong, which the checker reports
 		return
 	}
 	if head == "headers" { // the node is the file's own
-		in = &jsonc.Node{Kind: '{', Off: in.Off, Members: slices.Clone(in.Members)}
-		for i := range out.Members {
-			if out.Members[i].Name == head {
-				out.Members[i].Value = in
-			}
-		}
+		in = jsonc.NewObject(in.Off, slices.Clone(in.Members)...)
+		out.Members[out.Index(head)].Value = in
 	}
 	c.putKey(appendStep(at, head), in, tail, v, m)
 }
@@ -387,13 +373,13 @@ func (c *checker) putKey(at []string, in *jsonc.Node, name string, v *jsonc.Node
 		}
 		return
 	}
-	in.Members = append(in.Members, jsonc.Member{Name: name, Off: m.Off, Value: v})
+	in.Members = append(in.Members, jsonc.NewMember(name, m.Off, v))
 }
 
 // splitCommand takes apart a command that is a list (opencode, mcporter) or an
 // object (older Zed).
 func (c *checker) splitCommand(at []string, out *jsonc.Node) {
-	at0 := slices.IndexFunc(out.Members, func(m jsonc.Member) bool { return m.Name == "command" })
+	at0 := out.Index("command")
 	if at0 < 0 {
 		return
 	}
@@ -403,13 +389,9 @@ func (c *checker) splitCommand(at []string, out *jsonc.Node) {
 		out.Members[at0].Value = m.Value.Elems[0]
 		rest := m.Value.Elems[1:]
 		if args := out.Get("args"); args == nil && len(rest) > 0 {
-			out.Members = append(out.Members, jsonc.Member{Name: "args", Off: rest[0].Off, Value: &jsonc.Node{Kind: '[', Off: rest[0].Off, Elems: rest}})
-		} else if args != nil && args.Kind == '[' {
-			for i := range out.Members {
-				if out.Members[i].Name == "args" {
-					out.Members[i].Value = &jsonc.Node{Kind: '[', Off: args.Off, Elems: slices.Concat(rest, args.Elems)}
-				}
-			}
+			out.Members = append(out.Members, jsonc.NewMember("args", rest[0].Off, jsonc.NewList(rest[0].Off, rest...)))
+		} else if args.Is('[') {
+			out.Members[out.Index("args")].Value = jsonc.NewList(args.Off, slices.Concat(rest, args.Elems)...)
 		}
 	case m.Value.Kind == '{' && m.Value.Get("path") != nil:
 		out.Members[at0].Value = m.Value.Get("path")
@@ -419,7 +401,7 @@ func (c *checker) splitCommand(at []string, out *jsonc.Node) {
 			case in.Name == "args" || in.Name == "env":
 				c.putKey(at, out, in.Name, in.Value, in)
 			default:
-				c.reportProblem(SeverityWarning, appendStep(appendStep(at, "command"), in.Name), in.Off, "unknown key "+jsonc.Quote(in.Name), "it has no effect")
+				c.reportProblem(SeverityWarning, appendStep(at, "command", in.Name), in.Off, "unknown key "+jsonc.Quote(in.Name), "it has no effect")
 			}
 		}
 	}
@@ -436,7 +418,7 @@ func plainType(out *jsonc.Node) {
 		if to == "" {
 			out.Members = slices.Delete(out.Members, i, i+1)
 		} else {
-			out.Members[i].Value = &jsonc.Node{Kind: '"', Off: m.Value.Off, Text: to}
+			out.Members[i].Value = jsonc.NewText(m.Value.Off, to)
 		}
 		return
 	}
@@ -447,7 +429,7 @@ func withUnit(u string) func(*jsonc.Node) *jsonc.Node {
 		if n.Kind != '0' {
 			return n
 		}
-		return &jsonc.Node{Kind: '"', Off: n.Off, Text: n.Text + u}
+		return jsonc.NewText(n.Off, n.Text+u)
 	}
 }
 
@@ -465,7 +447,7 @@ func bearerValue(n *jsonc.Node) *jsonc.Node {
 	if n.Kind != '"' {
 		return n
 	}
-	return &jsonc.Node{Kind: '"', Off: n.Off, Text: "Bearer " + n.Text}
+	return jsonc.NewText(n.Off, "Bearer "+n.Text)
 }
 
 // fromVariable turns the name of a variable, or an object of such names, into
@@ -475,9 +457,9 @@ func fromVariable(before string) func(*jsonc.Node) *jsonc.Node {
 	conv = func(n *jsonc.Node) *jsonc.Node {
 		switch n.Kind {
 		case '"':
-			return &jsonc.Node{Kind: '"', Off: n.Off, Text: before + "${env:" + n.Text + "}"}
+			return jsonc.NewText(n.Off, before+"${env:"+n.Text+"}")
 		case '{':
-			out := &jsonc.Node{Kind: '{', Off: n.Off}
+			out := jsonc.NewObject(n.Off)
 			for _, m := range n.Members {
 				if m.Value.Kind == '"' {
 					m.Value = conv(m.Value)
@@ -496,7 +478,7 @@ func variableNames(n *jsonc.Node) *jsonc.Node {
 	if n.Kind != '[' {
 		return n
 	}
-	out := &jsonc.Node{Kind: '[', Off: n.Off}
+	out := jsonc.NewList(n.Off)
 	for _, e := range n.Elems {
 		if name := e.Get("name"); name != nil {
 			e = name

@@ -57,9 +57,9 @@ func (c *checker) reportError(keyPath []string, off int, text, hint string) {
 	c.reportProblem(SeverityError, keyPath, off, text, hint)
 }
 
-// appendStep appends a step without touching the path of a neighbour.
-func appendStep(keyPath []string, step string) []string {
-	return append(keyPath[:len(keyPath):len(keyPath)], step)
+// appendStep appends steps without touching the path of a neighbour.
+func appendStep(keyPath []string, steps ...string) []string {
+	return append(keyPath[:len(keyPath):len(keyPath)], steps...)
 }
 
 // checkValue checks one value. false: it is not sound, and that was reported.
@@ -278,11 +278,7 @@ func (c *checker) checkList(at []string, n *jsonc.Node, s *keys.Spec) (any, bool
 func (c *checker) checkChoice(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	values := s.Values()
 	if !slices.Contains(values, n.Text) {
-		hint := ""
-		if best := spelling.Suggest(n.Text, values); best != "" {
-			hint = fmt.Sprintf("did you mean %q?", best)
-		}
-		c.reportError(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), hint)
+		c.reportError(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), DidYouMean(n.Text, values))
 		return nil, false
 	}
 	if s.Kind == keys.KindAllow {

@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -463,6 +462,15 @@ type PrincipalLimits struct {
 	Burst    int `koanf:"burst"`
 }
 
+// ServerNames returns what the servers are called in the hub.
+func (f *File) ServerNames() []string {
+	names := make([]string, len(f.Servers))
+	for i := range f.Servers {
+		names[i] = f.Servers[i].Name
+	}
+	return names
+}
+
 // Server returns the server of that name, or nil.
 func (f *File) Server(name string) *Server {
 	for i := range f.Servers {
@@ -514,7 +522,7 @@ func (f *File) At(path ...string) Problem {
 		steps = append(steps, step)
 		if n != nil {
 			at = n.Off
-			if k := slices.IndexFunc(n.Members, func(m jsonc.Member) bool { return m.Name == step }); k >= 0 {
+			if k := n.Index(step); k >= 0 {
 				next, at = n.Members[k].Value, n.Members[k].Off
 			}
 			if k, err := strconv.Atoi(step); n.Kind == '[' && err == nil && k >= 0 {

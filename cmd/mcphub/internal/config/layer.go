@@ -102,7 +102,7 @@ func (set Setting) readSetting(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	value, bad := text.Parse()
 	plain := at == nil || at.Kind != keys.KindObject && at.Kind != keys.KindMap && at.Kind != keys.KindList || at.Short != ""
 	if at != nil && (at.Kind == keys.KindString || at.Kind == keys.KindScalar) || bad != nil && plain && text.CheckEncoding() == nil {
-		value, bad = &jsonc.Node{Kind: '"', Text: string(text.Data)}, nil
+		value, bad = jsonc.NewText(0, string(text.Data)), nil
 	}
 	if bad != nil {
 		p := problemAt(text, bad.Off, bad.Text, bad.Hint)
@@ -111,7 +111,7 @@ func (set Setting) readSetting(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	}
 	value.Shift(base)
 	for i := len(set.path) - 1; i >= 0; i-- {
-		value = &jsonc.Node{Kind: '{', Off: base, Members: []jsonc.Member{{Name: set.path[i], Off: base, Value: value}}}
+		value = jsonc.NewObject(base, jsonc.NewMember(set.path[i], base, value))
 	}
 	return value, nil
 }
@@ -125,9 +125,9 @@ func mergeNodes(lower, upper *jsonc.Node, s *keys.Spec) *jsonc.Node {
 		if s == nil || s.Kind != keys.KindObject || s.Short == "" {
 			return upper
 		}
-		lower = &jsonc.Node{Kind: '{', Off: lower.Off, Members: []jsonc.Member{{Name: s.Short, Off: lower.Off, Value: lower}}}
+		lower = jsonc.NewObject(lower.Off, jsonc.NewMember(s.Short, lower.Off, lower))
 	}
-	out := &jsonc.Node{Kind: '{', Off: lower.Off, Members: slices.Clone(lower.Members)}
+	out := jsonc.NewObject(lower.Off, slices.Clone(lower.Members)...)
 	for _, m := range upper.Members {
 		var below *keys.Spec
 		switch {
@@ -136,11 +136,11 @@ func mergeNodes(lower, upper *jsonc.Node, s *keys.Spec) *jsonc.Node {
 		case s != nil && s.Kind == keys.KindObject && s.Find(m.Name) != nil:
 			below = s.Find(m.Name).Spec
 		}
-		at := slices.IndexFunc(out.Members, func(have jsonc.Member) bool { return have.Name == m.Name })
+		at := out.Index(m.Name)
 		if at < 0 {
 			out.Members = append(out.Members, m)
 		} else {
-			out.Members[at] = jsonc.Member{Name: m.Name, Off: m.Off, Value: mergeNodes(out.Members[at].Value, m.Value, below)}
+			out.Members[at] = jsonc.NewMember(m.Name, m.Off, mergeNodes(out.Members[at].Value, m.Value, below))
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,9 +97,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 	}
 	p := &parser{above: above, checker: checker{src: jsonc.NewSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*jsonc.Node]bool{}}}
 	f, err := p.loadFile()
-	slices.SortStableFunc(p.problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
-	})
+	slices.SortStableFunc(p.problems, ByPlace)
 	if err != nil || p.fatal {
 		if p.fatal {
 			err = nil
@@ -198,8 +195,7 @@ func (p *parser) readText() (out values, ok bool) {
 func (p *parser) readServers(box *jsonc.Node) map[string]any {
 	out := map[string]any{}
 	for _, m := range box.Members {
-		off := m.Value.Get("disabled")
-		p.idle = off != nil && off.Kind == 't'
+		p.idle = m.Value.Get("disabled").Is('t')
 		v, _ := p.checkValue([]string{"mcpServers", m.Name}, m.Value, keys.Entry)
 		p.idle = false
 		if v == nil {
@@ -304,7 +300,7 @@ func (p *parser) finishFile(f *File, servers map[string]*Server) {
 	if len(f.Servers) == 0 && !p.unread {
 		p.reportProblem(SeverityWarning, []string{"mcpServers"}, p.tree.Off, "no server is named", `add one: "files": { "builtin": "files" }`)
 	}
-	if n := p.tree.Get("policy"); n != nil && n.Kind == '{' {
+	if n := p.tree.Get("policy"); n.Is('{') {
 		f.Policy.Raw = n.Canonical()
 		p.readPolicy(f, n)
 	}
@@ -335,9 +331,7 @@ func (p *parser) checkInputs(f *File) {
 			}
 			at := f.At(ref.At...)
 			at.Severity, at.Text = SeverityWarning, ref.String()+" is none of inputs"
-			if best := spelling.Suggest(ref.Name, slices.Sorted(maps.Keys(seen))); best != "" {
-				at.Hint = fmt.Sprintf("did you mean %q?", best)
-			}
+			at.Hint = DidYouMean(ref.Name, slices.Sorted(maps.Keys(seen)))
 			p.problems = append(p.problems, at)
 		}
 	}
@@ -384,16 +378,22 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
+// DidYouMean proposes the word that was most likely meant; "" if none is close.
+func DidYouMean(word string, among []string) string {
+	if best := spelling.Suggest(word, among); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
+
 // unknownName reports that a name or a pattern fits none of the names of a kind of thing, and what to do.
 func unknownName(kind, pattern string, names []string) (text, hint string) {
 	text = "there is no " + kind + " " + jsonc.Quote(pattern)
 	if strings.ContainsAny(pattern, `*?[\`) {
 		text = "no " + kind + " is called like " + jsonc.Quote(pattern)
 	}
-	switch best := spelling.Suggest(pattern, names); {
-	case best != "":
-		hint = fmt.Sprintf("did you mean %q?", best)
-	case len(names) > 0:
+	switch hint = DidYouMean(pattern, names); {
+	case hint == "" && len(names) > 0:
 		hint = "the " + kind + "s are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + andMore(len(names)-maxNamed)
 	}
 	return text, hint
@@ -401,16 +401,13 @@ func unknownName(kind, pattern string, names []string) (text, hint string) {
 
 // ruleServers warns of a rule for a server that is not there.
 func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
-	names := make([]string, len(f.Servers))
-	for i := range f.Servers {
-		names[i] = f.Servers[i].Name
-	}
+	names := f.ServerNames()
 	for i, pattern := range r.If.Servers {
 		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }) {
 			continue
 		}
 		text, hint := unknownName("server", pattern, names)
-		p.reportProblem(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
+		p.reportProblem(SeverityWarning, appendStep(at, "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
 	}
 }
 

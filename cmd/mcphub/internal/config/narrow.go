@@ -32,14 +32,12 @@ func (f *File) Narrow(by *File) (n *File, whole bool) {
 	}); len(tokens) > 0 {
 		out.HTTP.Tokens = tokens
 	}
-	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == keys.ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
+	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool {
+		return r.Then == keys.ThenDeny && !slices.ContainsFunc(f.Policy.Rules, func(o Rule) bool { return reflect.DeepEqual(o, r) })
+	}); sameRules(others, f.Policy.Rules) {
 		out.Policy.Rules, out.Policy.Raw = by.Policy.Rules, by.Policy.Raw // wherever a rule that denies stands, it allows nothing
 	}
 	return &out, out.Equivalent(by)
-}
-
-func hasRule(f *File, r Rule) bool {
-	return slices.ContainsFunc(f.Policy.Rules, func(o Rule) bool { return reflect.DeepEqual(o, r) })
 }
 
 func sameRules(a, b []Rule) bool {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,6 +82,11 @@ func (p Problem) String() string {
 
 // Error makes a Problem usable as an error; it is String.
 func (p Problem) Error() string { return p.String() }
+
+// ByPlace orders problems as they stand in the file.
+func ByPlace(a, b Problem) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+}
 
 // problemAt makes the Problem of a place in a text.
 func problemAt(src *jsonc.Source, off int, text, hint string) *Problem {

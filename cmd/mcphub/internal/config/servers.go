@@ -36,12 +36,12 @@ func looksLikeContainer(n *jsonc.Node) bool {
 // gatherEntries makes the tree in our own spelling: every container becomes
 // mcpServers, every entry is normalised.
 func (c *checker) gatherEntries(raw *jsonc.Node) *jsonc.Node {
-	entries := &jsonc.Node{Kind: '{', Off: raw.Off}
-	out := &jsonc.Node{Kind: '{', Off: raw.Off}
+	entries := jsonc.NewObject(raw.Off)
+	out := jsonc.NewObject(raw.Off)
 	inside := map[string]bool{} // keys taken for containers
 	found := false
 	for _, name := range containers {
-		i := slices.IndexFunc(raw.Members, func(m jsonc.Member) bool { return m.Name == name })
+		i := raw.Index(name)
 		if i < 0 {
 			continue
 		}
@@ -68,7 +68,7 @@ func (c *checker) gatherEntries(raw *jsonc.Node) *jsonc.Node {
 		}
 		if !found {
 			entries.Off, found = box.Off, true
-			out.Members = append(out.Members, jsonc.Member{Name: "mcpServers", Off: m.Off, Value: entries})
+			out.Members = append(out.Members, jsonc.NewMember("mcpServers", m.Off, entries))
 		}
 		c.boxes[box] = true
 		c.checkEntries(entries, box)
@@ -84,17 +84,17 @@ func (c *checker) gatherEntries(raw *jsonc.Node) *jsonc.Node {
 // nameServers makes an object of a list of servers that say their names themselves, as Continue
 // has it; nil if one says none.
 func (c *checker) nameServers(list *jsonc.Node) *jsonc.Node {
-	out := &jsonc.Node{Kind: '{', Off: list.Off}
+	out := jsonc.NewObject(list.Off)
 	for _, e := range list.Elems {
 		name := e.Get("name")
-		if name == nil || name.Kind != '"' || name.Text == "" {
+		if !name.Is('"') || name.Text == "" {
 			c.reportError([]string{"mcpServers"}, e.Off, `a server in the list has no "name"`, `add one, or write an object of servers by name`)
 			return nil
 		}
-		if in := e.Get("transport"); in != nil && in.Kind == '{' {
-			e = &jsonc.Node{Kind: '{', Off: e.Off, Members: slices.Concat(slices.DeleteFunc(slices.Clone(e.Members), func(m jsonc.Member) bool { return m.Name == "transport" }), in.Members)}
+		if in := e.Get("transport"); in.Is('{') {
+			e = jsonc.NewObject(e.Off, slices.Concat(slices.DeleteFunc(slices.Clone(e.Members), func(m jsonc.Member) bool { return m.Name == "transport" }), in.Members)...)
 		}
-		out.Members = append(out.Members, jsonc.Member{Name: name.Text, Off: name.Off, Value: e})
+		out.Members = append(out.Members, jsonc.NewMember(name.Text, name.Off, e))
 	}
 	return out
 }
@@ -137,7 +137,7 @@ func (c *checker) checkEntries(into, box *jsonc.Node) {
 			continue
 		}
 		at := []string{"mcpServers", m.Name}
-		if have := slices.IndexFunc(into.Members, func(e jsonc.Member) bool { return e.Name == m.Name }); have >= 0 {
+		if have := into.Index(m.Name); have >= 0 {
 			line, _ := c.src.At(into.Members[have].Off)
 			if slices.ContainsFunc(box.Members, func(e jsonc.Member) bool { return e.Off == into.Members[have].Off }) {
 				continue // within one object: reported as a duplicate key
@@ -145,7 +145,7 @@ func (c *checker) checkEntries(into, box *jsonc.Node) {
 			c.reportError(at, m.Off, fmt.Sprintf("there is another server %s on line %d", jsonc.Quote(m.Name), line), "rename one of them")
 			continue
 		}
-		into.Members = append(into.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: c.normaliseEntry(at, fromOpencode(m.Value))})
+		into.Members = append(into.Members, jsonc.NewMember(m.Name, m.Off, c.normaliseEntry(at, fromOpencode(m.Value))))
 	}
 }
 
@@ -243,15 +243,11 @@ func (a *Auth) leavesRedirectOpen() bool {
 func (c *checker) checkExchange(at []string, s *Server, n *jsonc.Node) {
 	flow := n.Get("auth").Get("flow")
 	if s.Auth.ClientID == "" {
-		c.reportError(appendStep(appendStep(at, "auth"), "flow"), flow.Off, `the authorization server exchanges tokens for a client that it knows, which is not named`, `register one there, and write its "clientId" and "clientSecret" beside it`)
+		c.reportError(appendStep(at, "auth", "flow"), flow.Off, `the authorization server exchanges tokens for a client that it knows, which is not named`, `register one there, and write its "clientId" and "clientSecret" beside it`)
 	}
-	headers := n.Get("headers")
-	if headers == nil {
-		return
-	}
-	for _, m := range headers.Members {
+	for _, m := range membersOf(n.Get("headers")) {
 		if strings.EqualFold(m.Name, "Authorization") {
-			c.reportError(appendStep(appendStep(at, "headers"), m.Name), m.Off, `every caller would have these credentials, and none a token in exchange for its own`, `leave it out, or take "auth" out`)
+			c.reportError(appendStep(at, "headers", m.Name), m.Off, `every caller would have these credentials, and none a token in exchange for its own`, `leave it out, or take "auth" out`)
 		}
 	}
 }
@@ -294,8 +290,8 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 	if kind == "url" {
 		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local"}
 		for _, k := range []string{"memory", "processes"} {
-			if v := n.Get("limits"); v != nil && v.Get(k) != nil {
-				c.reportProblem(SeverityWarning, appendStep(appendStep(at, "limits"), k), v.Get(k).Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
+			if v := n.Get("limits").Get(k); v != nil {
+				c.reportProblem(SeverityWarning, appendStep(at, "limits", k), v.Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
 			}
 		}
 		if v := n.Get("roots"); v != nil && s.RootsMode() == "args" {
@@ -309,7 +305,7 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 		c.checkExchange(at, s, n)
 	}
 	if kind == "url" && s.Auth.leavesRedirectOpen() {
-		c.reportProblem(SeverityNote, appendStep(appendStep(at, "auth"), "clientId"), n.Get("auth").Get("clientId").Off,
+		c.reportProblem(SeverityNote, appendStep(at, "auth", "clientId"), n.Get("auth").Get("clientId").Off,
 			"the browser comes back to http://127.0.0.1:PORT/callback, on any free port", `if the client is registered with another redirect, write its parts: "redirectHost", "redirectPath" and "callbackPort"`)
 	}
 	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != keys.SandboxOff {
@@ -353,28 +349,18 @@ func (c *checker) checkSecured(at []string, s *Server, n *jsonc.Node) {
 
 // checkWords checks that no two tools of an entry are renamed alike, and that no set argument lies in another one.
 func (c *checker) checkWords(at []string, tools *jsonc.Node) {
-	if tools == nil || tools.Kind != '{' {
-		return
-	}
-	at = appendStep(at, "tools")
-	if rename := tools.Get("rename"); rename != nil && rename.Kind == '{' {
-		called := map[string]string{}
-		for _, m := range rename.Members {
-			if other, taken := called[m.Value.Text]; taken && m.Value.Kind == '"' {
-				c.reportError(appendStep(appendStep(at, "rename"), m.Name), m.Off, fmt.Sprintf("is renamed to %s, as %s is", jsonc.Quote(m.Value.Text), jsonc.Quote(other)), "give one of them another name")
-			}
-			called[m.Value.Text] = m.Name
+	called := map[string]string{}
+	for _, m := range membersOf(tools.Get("rename")) {
+		if other, taken := called[m.Value.Text]; taken && m.Value.Kind == '"' {
+			c.reportError(appendStep(at, "tools", "rename", m.Name), m.Off, fmt.Sprintf("is renamed to %s, as %s is", jsonc.Quote(m.Value.Text), jsonc.Quote(other)), "give one of them another name")
 		}
+		called[m.Value.Text] = m.Name
 	}
-	set := tools.Get("set")
-	if set == nil || set.Kind != '{' {
-		return
-	}
-	for _, tool := range set.Members {
+	for _, tool := range membersOf(tools.Get("set")) {
 		for i, m := range tool.Value.Members {
 			for _, other := range tool.Value.Members[:i] {
 				if strings.HasPrefix(m.Name+"/", other.Name+"/") || strings.HasPrefix(other.Name+"/", m.Name+"/") {
-					c.reportError(appendStep(appendStep(appendStep(at, "set"), tool.Name), m.Name), m.Off, "lies in "+jsonc.Quote(other.Name)+", or holds it", "keep one of them")
+					c.reportError(appendStep(at, "tools", "set", tool.Name, m.Name), m.Off, "lies in "+jsonc.Quote(other.Name)+", or holds it", "keep one of them")
 				}
 			}
 		}

@@ -13,10 +13,7 @@ import (
 // readToolsets checks the toolsets, and all who choose among them.
 func (p *parser) readToolsets(f *File) {
 	known := slices.Sorted(maps.Keys(f.Toolsets))
-	servers := make([]string, len(f.Servers))
-	for i := range f.Servers {
-		servers[i] = f.Servers[i].Name
-	}
+	servers := f.ServerNames()
 	sets := p.tree.Get("toolsets")
 	for _, name := range known {
 		p.checkToolset([]string{"toolsets", name}, f.Toolsets[name], sets.Get(name), servers, f.Names.Separator)
@@ -39,14 +36,14 @@ func (p *parser) readToolsets(f *File) {
 }
 
 func membersOf(n *jsonc.Node) []jsonc.Member {
-	if n == nil || n.Kind != '{' {
+	if n == nil {
 		return nil
 	}
 	return n.Members
 }
 
 func elementsOf(n *jsonc.Node) []*jsonc.Node {
-	if n == nil || n.Kind != '[' {
+	if n == nil {
 		return nil
 	}
 	return n.Elems
@@ -64,7 +61,7 @@ func (p *parser) checkToolset(at []string, set Toolset, n *jsonc.Node, servers [
 	for i, e := range elementsOf(n.Get("servers")) {
 		if i < len(set.Servers) && !slices.Contains(servers, set.Servers[i]) {
 			text, hint := unknownName("server", set.Servers[i], servers)
-			p.reportError(append(at[:len(at):len(at)], "servers", jsonc.Index(i)), e.Off, text, hint)
+			p.reportError(appendStep(at, "servers", jsonc.Index(i)), e.Off, text, hint)
 		}
 	}
 	for _, list := range []struct {
@@ -75,7 +72,7 @@ func (p *parser) checkToolset(at []string, set Toolset, n *jsonc.Node, servers [
 			if i >= len(list.patterns) {
 				break // one is not sound, which was reported
 			}
-			where := append(at[:len(at):len(at)], list.key, jsonc.Index(i))
+			where := appendStep(at, list.key, jsonc.Index(i))
 			pattern, err := toolset.ParsePattern(list.patterns[i], separator)
 			switch {
 			case err != nil:
@@ -98,6 +95,6 @@ func (p *parser) checkToolsetNames(at []string, list *jsonc.Node, known []string
 		if len(known) == 0 {
 			hint = "define it under \"toolsets\", as docs/servers.md shows"
 		}
-		p.reportError(append(at[:len(at):len(at)], jsonc.Index(i)), e.Off, text, hint)
+		p.reportError(appendStep(at, jsonc.Index(i)), e.Off, text, hint)
 	}
 }

@@ -25,8 +25,7 @@ func (e *examination) examineClients() {
 			out.File = found.Files[0]
 		}
 		if err != nil {
-			e.report.addFinding(Finding{Group: Clients, Subject: c.Name, Severity: sevWarning, Text: "its configuration cannot be read: " + printable.Clean(err.Error()),
-				Cure: "mend the file at that place"})
+			e.addFinding(Clients, sevWarning, "its configuration cannot be read: "+printable.Clean(err.Error()), "mend the file at that place").Subject = c.Name
 		} else {
 			out.Registered, out.Roots, out.Program = found.Registered, found.HubRoots, found.HubProgram
 			if found.Registered == "" {

@@ -81,18 +81,18 @@ func (e *examination) waitsForPerson() bool {
 	st, err := e.Source.Accepted(io.Discard, nil)
 	waits := err == nil && st.Waiting != ""
 	if waits {
-		e.report.addFinding(Finding{Group: Configuration, Severity: sevError, Text: st.Waiting, Cure: "no server is tried before that: look at the change, and accept it if it is yours", Command: "mcphub reload"})
+		e.addFinding(Configuration, sevError, st.Waiting, "no server is tried before that: look at the change, and accept it if it is yours").Command = "mcphub reload"
 	}
 	if e.Source.Consent == nil || len(e.Servers) > 0 {
 		return waits
 	}
 	questions, err := e.Source.Consent.Questions()
 	if err != nil {
-		e.report.addFinding(Finding{Group: System, Severity: sevError, Text: "what waits for a person cannot be read: " + err.Error(), Cure: "mend the file that is named, or remove it"})
+		e.addFinding(System, sevError, "what waits for a person cannot be read: "+err.Error(), "mend the file that is named, or remove it")
 	}
 	for _, q := range questions {
 		if !waits || !st.Asks(q.ID) {
-			e.report.addFinding(Finding{Group: System, Severity: sevWarning, Text: "waits for a person: " + q.Title, Cure: "look at it, and accept it if it is yours", Command: "mcphub reload"})
+			e.addFinding(System, sevWarning, "waits for a person: "+q.Title, "look at it, and accept it if it is yours").Command = "mcphub reload"
 		}
 	}
 	return waits
@@ -167,9 +167,7 @@ func (e *examination) problemFinding(p config.Problem) Finding {
 	if f.Cure == "" {
 		f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
 	}
-	if strings.HasPrefix(f.Cure, "chmod ") {
-		f.Command, f.Cure = f.Cure, "let nobody else read it"
-	}
+	f.runChmod("let nobody else read it")
 	if f.Subject != "" {
 		f.Text = strings.TrimPrefix(strings.TrimPrefix(p.Key, e.found.File.At("mcpServers", f.Subject).Key), ".") + ": " + f.Text
 		f.Text = strings.TrimPrefix(f.Text, ": ")
@@ -227,11 +225,9 @@ func (e *examination) examineAccess() {
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o022 != 0:
-		e.report.addFinding(Finding{Group: Configuration, Severity: sevError, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
-			Cure: "let nobody else change it", Command: printable.CommandLine([]string{"chmod", "go-w", abs})})
+		e.addFinding(Configuration, sevError, fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode), "let nobody else change it").Command = printable.CommandLine([]string{"chmod", "go-w", abs})
 	case mode&0o044 != 0 && clients.HoldsSecrets(text):
-		e.report.addFinding(Finding{Group: Configuration, Severity: sevWarning, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
-			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: printable.CommandLine([]string{"chmod", "600", abs})})
+		e.addFinding(Configuration, sevWarning, fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode), "let nobody else read it; better, keep the secret with mcphub secret set").Command = printable.CommandLine([]string{"chmod", "600", abs})
 	}
 }
 

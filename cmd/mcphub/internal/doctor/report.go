@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"mcphub/cmd/mcphub/internal/config"
 )
@@ -113,6 +114,19 @@ func (r *Report) Count(severity config.Severity) (n int) {
 }
 
 func (r *Report) addFinding(f Finding) { r.Findings = append(r.Findings, f) }
+
+// addFinding adds a finding, and returns it for what else there is to say about it.
+func (e *examination) addFinding(group, severity, text, cure string) *Finding {
+	e.report.addFinding(Finding{Group: group, Severity: severity, Text: text, Cure: cure})
+	return &e.report.Findings[len(e.report.Findings)-1]
+}
+
+// runChmod makes a command of a cure that is a call of chmod, and takes words for the cure instead.
+func (f *Finding) runChmod(words string) {
+	if strings.HasPrefix(f.Cure, "chmod ") {
+		f.Command, f.Cure = f.Cure, words
+	}
+}
 
 // sortFindings puts the findings in order, the worst of each group first.
 func (r *Report) sortFindings() {

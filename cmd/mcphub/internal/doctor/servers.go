@@ -79,9 +79,7 @@ func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *tri
 		e.reportFolder("the audit log", st.Dir, st.Error)
 	}
 	if expose := e.found.File.Expose; expose.Mode == "direct" && total > expose.Tokens {
-		e.report.addFinding(Finding{Group: Servers, Severity: sevNote, At: formatPlace(e.found.File.At("expose")),
-			Text: fmt.Sprintf("the definitions of all tools take about %d tokens of a model's context", total),
-			Cure: `write "expose": "auto", and clients find tools by searching; or hold tools back with "tools": {"exclude": [...]}`})
+		e.addFinding(Servers, sevNote, fmt.Sprintf("the definitions of all tools take about %d tokens of a model's context", total), `write "expose": "auto", and clients find tools by searching; or hold tools back with "tools": {"exclude": [...]}`).At = formatPlace(e.found.File.At("expose"))
 	}
 }
 
@@ -90,7 +88,7 @@ func (e *examination) reportServer(ctx context.Context, out *Server, c *hub.Chil
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
-		e.report.addFinding(Finding{Group: Servers, Severity: sevWarning, Text: c.Spec.Name + ": " + printable.Escape(closed, 2000)})
+		e.addFinding(Servers, sevWarning, c.Spec.Name+": "+printable.Escape(closed, 2000), "")
 	}
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {

@@ -33,7 +33,7 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 		if git == "" {
 			return ""
 		}
-		said, err := process.RunForOutput(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: gitEnvironment(), Dir: home}, maxOutput, log)
+		said, err := process.RunForOutput(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: append(plainEnvironment(), setVariables("XDG_CONFIG_HOME")...), Dir: home}, maxOutput, log)
 		if err != nil {
 			return ""
 		}
@@ -47,9 +47,6 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 	}
 	return "gpg-agent"
 }
-
-// gitEnvironment returns what git needs to find the user's settings.
-func gitEnvironment() []string { return append(plainEnvironment(), setVariables("XDG_CONFIG_HOME")...) }
 
 // Fails reports that a server cannot sign the commits that it makes because the kernel
 // holds it, and what mends it; "" if it signs none, or makes none as far as its command

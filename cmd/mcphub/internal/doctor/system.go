@@ -43,8 +43,7 @@ func (e *examination) examineSystem(ctx context.Context) {
 		e.examineSharing(m)
 	}
 	if m.State == "" {
-		e.report.addFinding(Finding{Group: System, Severity: sevError, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
-			Cure: "set HOME where the hub is started; on Windows LOCALAPPDATA"})
+		e.addFinding(System, sevError, "the hub has no folder of its own, so nothing is recorded and no client can be changed", "set HOME where the hub is started; on Windows LOCALAPPDATA")
 		return
 	}
 	seen := map[string]bool{}
@@ -58,7 +57,7 @@ func (e *examination) examineSystem(ctx context.Context) {
 		}
 	}
 	if e.Clients.OS == "linux" && !m.Guardian {
-		e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
+		e.addFinding(System, sevNote, "there is no guardian: what the servers start may outlive a hub that is killed", "see why on standard error; /proc must be there")
 	}
 }
 
@@ -92,7 +91,7 @@ func (e *examination) reportSurroundings(m *SystemInfo) {
 	default:
 		return
 	}
-	e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
+	e.addFinding(System, sevNote, text, "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held")
 }
 
 // examineKernel reports what this system holds of no server that is to be confined. A server
@@ -105,8 +104,7 @@ func (e *examination) examineKernel(k sandbox.Kernel) {
 	if len(lacks) == 0 {
 		return
 	}
-	e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
-		Cure: "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it"})
+	e.addFinding(System, sevNote, "the kernel does not hold all of the servers' boundary: "+strings.Join(lacks, "; "), "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it")
 }
 
 // examineSeatbelt reports whether an entry asks for the sandbox of macOS, and the result of the hub's attempts to get out of it; "" on another system.
@@ -134,8 +132,7 @@ func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 		m.Secrets = string(secrets.InFile)
 	case why != "":
 		m.Secrets = string(secrets.InFile)
-		e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: "secrets are kept in an encrypted file, for there is no keyring: " + strings.TrimPrefix(why, "no keyring: "),
-			Cure: `nothing needs to be done; "secrets": {"store": "file"} says that it is meant`})
+		e.addFinding(System, sevNote, "secrets are kept in an encrypted file, for there is no keyring: "+strings.TrimPrefix(why, "no keyring: "), `nothing needs to be done; "secrets": {"store": "file"} says that it is meant`)
 	}
 	if err == nil {
 		return
@@ -144,9 +141,7 @@ func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	if text, cure, cut := strings.Cut(f.Text, "; "); cut {
 		f.Text, f.Cure = text, cure
 	}
-	if strings.HasPrefix(f.Cure, "chmod ") {
-		f.Command, f.Cure = f.Cure, "let nobody else read it"
-	}
+	f.runChmod("let nobody else read it")
 	e.report.addFinding(f)
 }
 
@@ -164,7 +159,7 @@ func (e *examination) examineListen() {
 		return
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		e.report.addFinding(Finding{Group: System, Severity: sevWarning, At: formatPlace(at), Text: fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), Cure: "name another address"})
+		e.addFinding(System, sevWarning, fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), "name another address").At = formatPlace(at)
 		return
 	}
 	f := Finding{Group: System, Severity: sevWarning, At: formatPlace(at), Text: fmt.Sprintf("another program listens on %s, so serve --http cannot", address), Cure: "end that program, or name another port"}
@@ -191,8 +186,7 @@ func (e *examination) examineSharing(m *SystemInfo) {
 	m.Shares = true
 	if err := service.CannotShare(e.Source); err != nil {
 		m.Shares = false
-		e.report.addFinding(Finding{Group: System, Severity: sevWarning, At: formatPlace(e.found.File.At("attach")), Text: "a client that is started from here has a hub of its own, although hub.json says attach: " + printable.Clean(err.Error()),
-			Cure: "docs/sharing.md says who may attach; a hub of its own serves it as well"})
+		e.addFinding(System, sevWarning, "a client that is started from here has a hub of its own, although hub.json says attach: "+printable.Clean(err.Error()), "docs/sharing.md says who may attach; a hub of its own serves it as well").At = formatPlace(e.found.File.At("attach"))
 	}
 }
 
@@ -269,15 +263,13 @@ func (e *examination) findHubs() (answers []admin.Report) {
 	for _, one := range setup.Flatten(err) {
 		text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")
 		f := Finding{Group: Hubs, Severity: sevWarning, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
-		if strings.HasPrefix(cure, "chmod ") {
-			f.Command, f.Cure = cure, "let nobody else look into it"
-		}
+		f.runChmod("let nobody else look into it")
 		e.report.addFinding(f)
 	}
 	for _, h := range all {
 		r, err := h.Status(e.ctx)
 		if err != nil {
-			e.report.addFinding(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and restart its client"})
+			e.addFinding(Hubs, sevWarning, printable.Clean(err.Error()), "end that process, and restart its client")
 			continue
 		}
 		answers = append(answers, r)
@@ -307,8 +299,7 @@ func (e *examination) examineHubs() {
 			report(sevWarning, "serves one client alone, although hub.json says attach: "+r.Alone, "docs/sharing.md says who may attach; then "+restart, "")
 		}
 		if r.Config.Error != "" {
-			text, _, _ := strings.Cut(r.Config.Error, "\n")
-			report(sevError, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
+			report(sevError, "goes on with an older hub.json, for it cannot read that of now: "+firstLine(r.Config.Error), "correct what mcphub validate finds in it", "")
 		}
 		if r.Config.Waiting != "" {
 			report(sevWarning, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")

@@ -71,7 +71,7 @@ func (f *filler) addVariable(env *edit.Table, v *KeyValue) error {
 	}
 	text, ok, err := f.findValue(v.Name, &v.Input)
 	if ok && err == nil {
-		*env = append(*env, edit.Member{Name: v.Name, Value: text})
+		*env = env.With(v.Name, text)
 	}
 	return err
 }
@@ -207,10 +207,10 @@ func (f *filler) askValue(key string, in *Input) (text string, ok bool, err erro
 	}
 	t := edit.Table{{Name: "id", Value: id}, {Name: "type", Value: "promptString"}}
 	if description != "" {
-		t = append(t, edit.Member{Name: "description", Value: description})
+		t = t.With("description", description)
 	}
 	if in.IsSecret || slices.Contains(f.o.Ask, key) {
-		t = append(t, edit.Member{Name: "password", Value: true})
+		t = t.With("password", true)
 	}
 	f.out.Inputs = append(f.out.Inputs, t)
 	return "${input:" + id + "}", true, nil

@@ -185,7 +185,7 @@ func (f *filler) fillPackage(p *Package) error {
 	}
 	f.out.Entry = edit.Table{{Name: "command", Value: launcher}, {Name: "args", Value: args}}
 	if len(env) > 0 {
-		f.out.Entry = append(f.out.Entry, edit.Member{Name: "env", Value: env})
+		f.out.Entry = f.out.Entry.With("env", env)
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ func (f *filler) fillRemote(t *Transport) error {
 	}
 	f.out.Entry = edit.Table{{Name: "url", Value: address}}
 	if t.Type == "sse" {
-		f.out.Entry = append(f.out.Entry, edit.Member{Name: "type", Value: "sse"})
+		f.out.Entry = f.out.Entry.With("type", "sse")
 	}
 	var headers edit.Table
 	for i := range t.Headers {
@@ -383,11 +383,11 @@ func (f *filler) fillRemote(t *Transport) error {
 			return err
 		}
 		if ok {
-			headers = append(headers, edit.Member{Name: h.Name, Value: text})
+			headers = headers.With(h.Name, text)
 		}
 	}
 	if len(headers) > 0 {
-		f.out.Entry = append(f.out.Entry, edit.Member{Name: "headers", Value: headers})
+		f.out.Entry = f.out.Entry.With("headers", headers)
 	}
 	return nil
 }

@@ -21,8 +21,6 @@ type lineWriter struct {
 	closed bool
 }
 
-func newLineWriter() *lineWriter { return &lineWriter{lines: make(chan []byte, maxLines)} }
-
 func (w *lineWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -283,8 +283,6 @@ func (r *reloader) changeState(change func(s *status.Config)) {
 // lineLog makes each line that is written a warning of the log.
 type lineLog struct{ log zerolog.Logger }
 
-var _ io.Writer = lineLog{}
-
 func (l lineLog) Write(b []byte) (int, error) {
 	for line := range bytes.Lines(b) {
 		l.log.Warn().Msg(string(bytes.TrimRight(line, "\n")))

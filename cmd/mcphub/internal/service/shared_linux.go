@@ -126,7 +126,7 @@ func withoutEntries(said string) string {
 // here. It is told on its standard error what there is to say about hub.json, as by a hub of its
 // own.
 func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.ServeFunc, error) {
-	lines := newLineWriter()
+	lines := &lineWriter{lines: make(chan []byte, maxLines)}
 	if ofConfig != "" {
 		_, _ = lines.Write([]byte(ofConfig)) // there is room
 	}
@@ -135,7 +135,7 @@ func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.
 		return nil, err
 	}
 	if state := h.ConfigState(); state == nil || state.Waiting == "" { // else no one knows yet what hub.json has
-		if err := setup.CheckToolsets(h.Toolsets(), g.Toolsets); err != nil {
+		if err := setup.CheckToolsets(h.Toolsets().Names(), g.Toolsets); err != nil {
 			return nil, err
 		}
 	}

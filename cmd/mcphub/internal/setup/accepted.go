@@ -205,16 +205,16 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	}
 	if !could || wrong != nil && !known {
 		if wrong == nil {
-			wrong = s.rememberWritten(i)
+			s.takeItem(i)
 		}
 		return AcceptedConfig{File: now}, wrong
 	}
-	return s.standOn(w, i, now, wrong, was, known, where, broken)
+	return s.standOn(i, now, wrong, was, known, where, broken)
 }
 
 // standOn returns the accepted configuration, less what the file takes away now. It asks a
 // person about the rest. wrong is why the file cannot be used.
-func (s *Source) standOn(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (AcceptedConfig, error) {
+func (s *Source) standOn(i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (AcceptedConfig, error) {
 	path := strings.TrimPrefix(i.ID, itemID(""))
 	old := hubFile{Text: `{"mcpServers": {}}`}
 	if known && json.Unmarshal(was, &old) != nil {
@@ -253,7 +253,8 @@ func (s *Source) standOn(w io.Writer, i consent.Item, now *config.File, wrong er
 		why := strings.Join(config.ErrorLines(wrong), "\n")
 		return AcceptedConfig{File: file, Waiting: path + " cannot be used, so what was accepted last is in force:\n" + why}, s.Consent.Withdraw(i.ID)
 	case whole:
-		return AcceptedConfig{File: now}, s.rememberWritten(i)
+		s.takeItem(i)
+		return AcceptedConfig{File: now}, nil
 	}
 	before := []byte(old.Text)
 	if !known {
@@ -279,13 +280,12 @@ func (s *Source) standOn(w io.Writer, i consent.Item, now *config.File, wrong er
 	return st, nil
 }
 
-// rememberWritten accepts what a person has written. A folder that cannot be written holds up
+// takeItem accepts what a person has written. A folder that cannot be written holds up
 // nothing: then it is asked again.
-func (s *Source) rememberWritten(i consent.Item) error {
+func (s *Source) takeItem(i consent.Item) {
 	if err := s.Consent.Take(i); err != nil {
 		s.AcceptErr = err
 	}
-	return nil
 }
 
 // A Change is an edit of hub.json by a person's own command.

@@ -192,9 +192,7 @@ func exposureOf(e config.Expose) catalog.Exposure {
 // auditSettings returns the audit block of hub.json, without what writes it.
 func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 	if f.Audit.Required && dir == "" {
-		p := f.At("audit", "required")
-		p.Text = `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`
-		return hub.Audit{}, exit.ConfigErrorf("%w", p)
+		return hub.Audit{}, errorAt(f, `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`, "audit", "required")
 	}
 	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
 }

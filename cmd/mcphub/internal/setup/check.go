@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -53,13 +52,8 @@ func (s *Source) Check(w io.Writer) (CheckResult, error) {
 			c.Problems[i].Command = s.Command(run[1:]...)
 		}
 	}
-	slices.SortStableFunc(c.Problems, byPlace)
+	slices.SortStableFunc(c.Problems, config.ByPlace)
 	return c, left
-}
-
-// byPlace orders problems as they stand in the file.
-func byPlace(a, b config.Problem) int {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 }
 
 // readReadable reads the configuration. Beside an error there may be what could be

@@ -68,47 +68,45 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		}
 	}
 	if len(o.Peers) > 0 && len(f.HTTP.StateKey) == 0 {
-		at := f.At("http", "peers")
-		at.Text = "hubs forward to each other by a key that they have in common: give all of them one \"stateKey\", such as `openssl rand -base64 32` prints"
-		return o, exit.ConfigErrorf("%w", at)
+		return o, errorAt(f, "hubs forward to each other by a key that they have in common: give all of them one \"stateKey\", such as `openssl rand -base64 32` prints", "http", "peers")
 	}
 	l := f.Limits.Principal
 	o.Principal = hub.PrincipalLimits{Sessions: l.Sessions, Calls: l.Calls, Rate: l.Rate, Burst: l.Burst}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	for i, key := range f.HTTP.StateKey {
-		at := f.At("http", "stateKey", fmt.Sprint(i))
 		secret, err := readSecret(f, "the key of requestState", key, home, env)
 		if err == nil && len(secret) < shortestKey {
 			err = fmt.Errorf("the key of requestState has %d characters, fewer than %d; `openssl rand -base64 32` prints one", len(secret), shortestKey)
 		}
 		if err != nil {
-			at.Text = err.Error()
-			return o, exit.ConfigErrorf("%w", at)
+			return o, errorAt(f, err.Error(), "http", "stateKey", fmt.Sprint(i))
 		}
 		o.StateKeys = append(o.StateKeys, []byte(secret))
 	}
 	if tls := f.HTTP.TLS; tls != nil && (tls.Cert == "" || tls.Key == "") {
-		at := f.At("http", "tls")
-		at.Text = "HTTPS needs a certificate and its key: give both \"cert\" and \"key\""
-		return o, exit.ConfigErrorf("%w", at)
+		return o, errorAt(f, "HTTPS needs a certificate and its key: give both \"cert\" and \"key\"", "http", "tls")
 	}
 	for i, t := range f.HTTP.Tokens {
-		at := f.At("http", "tokens", fmt.Sprint(i))
 		secret, err := readSecret(f, fmt.Sprintf("the token of %q", t.Name), config.Secret{Env: t.Env, File: t.File}, home, env)
 		if err != nil {
-			at.Text = err.Error()
-			return o, exit.ConfigErrorf("%w", at)
+			return o, errorAt(f, err.Error(), "http", "tokens", fmt.Sprint(i))
 		}
 		for _, other := range o.Tokens {
 			if other.Secret == secret {
-				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
-				return o, exit.ConfigErrorf("%w", at)
+				return o, errorAt(f, fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name), "http", "tokens", fmt.Sprint(i))
 			}
 		}
 		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceilingRoots(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots"), Toolsets: t.Toolsets})
 	}
 	o.Resource = protectedResource(f, log)
 	return o, nil
+}
+
+// errorAt returns an error about a key of hub.json.
+func errorAt(f *config.File, text string, path ...string) error {
+	p := f.At(path...)
+	p.Text = text
+	return exit.ConfigErrorf("%w", p)
 }
 
 // MetricsOptions turns the metrics block of hub.json into values.
@@ -120,9 +118,7 @@ func MetricsOptions(f *config.File, env func(string) (string, bool)) (metricsfro
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	secret, err := readSecret(f, "the token of metrics", f.Metrics.Token, home, env)
 	if err != nil {
-		at := f.At("metrics", "token")
-		at.Text = err.Error()
-		return o, exit.ConfigErrorf("%w", at)
+		return o, errorAt(f, err.Error(), "metrics", "token")
 	}
 	o.Token = secret
 	return o, nil

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,6 @@ import (
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
-	"mcphub/internal/spelling"
 	"mcphub/internal/trust"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -286,18 +286,15 @@ func (l *linter) checkToolPattern(servers []string, pattern string, path ...stri
 	}) {
 		return
 	}
-	hint := "mcphub tools lists what there is"
+	lists := "mcphub tools"
 	if len(servers) == 1 {
-		hint = printable.CommandLine(printable.BuildCommand("mcphub tools", nil, servers[0])) + " lists what there is"
-	}
-	if best := spelling.Suggest(pattern, all); best != "" {
-		hint = fmt.Sprintf("did you mean %q?", best)
+		lists = printable.CommandLine(printable.BuildCommand("mcphub tools", nil, servers[0]))
 	}
 	whose := "no server that this is about has"
 	if len(servers) == 1 {
 		whose = servers[0] + " has not offered"
 	}
-	l.reportProblem(config.SeverityWarning, fmt.Sprintf("%s a tool called %q so far", whose, pattern), hint, path...)
+	l.reportProblem(config.SeverityWarning, fmt.Sprintf("%s a tool called %q so far", whose, pattern), cmp.Or(config.DidYouMean(pattern, all), lists+" lists what there is"), path...)
 }
 
 // lintPrefixes warns of two servers whose tools begin alike. Without any prefix

@@ -100,9 +100,7 @@ func (s *Source) acceptedText(i consent.Item, text []byte, first bool) ([]byte, 
 		return text, s.Consent.Withdraw(i.ID)
 	}
 	if _, could := s.Consent.CouldBeWritten(i); !could || !known && first {
-		if err := s.Consent.Take(i); err != nil {
-			s.AcceptErr = err
-		}
+		s.takeItem(i)
 		return text, nil
 	}
 	i.Lines = jsonc.Changes(was, i.Value)

@@ -86,7 +86,7 @@ func withPolicyErrors(err error, home string) error {
 			le.Errors = append(le.Errors, p)
 		}
 	}
-	slices.SortStableFunc(le.Errors, byPlace)
+	slices.SortStableFunc(le.Errors, config.ByPlace)
 	return err
 }
 

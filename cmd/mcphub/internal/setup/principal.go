@@ -11,7 +11,6 @@ import (
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/hub"
 	"mcphub/internal/principal"
-	"mcphub/internal/spelling"
 	"mcphub/rootsmgr"
 	"mcphub/validate/policy"
 )
@@ -135,9 +134,9 @@ func (l *linter) whyNobody(pattern string) (text, hint string) {
 	for _, t := range http.Tokens {
 		known = append(known, t.Name)
 	}
-	switch best := spelling.Suggest(pattern, known); {
-	case best != "":
-		return text, "did you mean " + strconv.Quote(best) + "?"
+	switch hint := config.DidYouMean(pattern, known); {
+	case hint != "":
+		return text, hint
 	case len(known) == 0 && len(http.Issuers) == 0:
 		return text + ": the file names neither http.tokens nor http.issuers, so the hub serves the user of this machine alone", `add "http.tokens" or "http.issuers", or write "local"`
 	}

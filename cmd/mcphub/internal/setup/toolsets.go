@@ -29,9 +29,7 @@ func ToolsetTable(f *config.File, home string) (*toolset.Table, error) {
 			for _, text := range list.from {
 				pattern, err := toolset.ParsePattern(text, f.Names.Separator)
 				if err != nil {
-					at := f.At("toolsets", name, list.key)
-					at.Text = err.Error()
-					return nil, exit.ConfigErrorf("%w", at)
+					return nil, errorAt(f, err.Error(), "toolsets", name, list.key)
 				}
 				*list.to = append(*list.to, pattern)
 			}
@@ -54,18 +52,11 @@ func (s *Source) CheckToolsets(st *AcceptedConfig, t *toolset.Table) error {
 	if st.Waiting != "" {
 		return nil
 	}
-	return CheckToolsets(t, s.Toolsets)
+	return CheckToolsets(t.Names(), s.Toolsets)
 }
 
-// CheckToolsets returns why --toolset names what hub.json does not have.
-func CheckToolsets(t *toolset.Table, given []string) error { return checkNames(t.Names(), given) }
-
-// CheckToolsetsOf works like CheckToolsets for a file.
-func CheckToolsetsOf(f *config.File, given []string) error {
-	return checkNames(slices.Sorted(maps.Keys(f.Toolsets)), given)
-}
-
-func checkNames(known, given []string) error {
+// CheckToolsets returns why --toolset names what is not among the toolsets of hub.json.
+func CheckToolsets(known, given []string) error {
 	for _, name := range given {
 		if slices.Contains(known, name) {
 			continue

@@ -53,7 +53,7 @@ func TestToolsetTable(t *testing.T) {
 		t.Errorf("without toolsets there is %+v %v", none, err)
 	}
 	for name, want := range map[string]string{"web": "", "wbe": "did you mean web?", "other": "it has ops, web"} {
-		err := CheckToolsets(got, []string{name})
+		err := CheckToolsets(got.Names(), []string{name})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -140,7 +140,7 @@ func Apply(format Format, data []byte, at Container, c Change) ([]byte, Change, 
 	case TOML:
 		splices, err = tomlEdit(body, at, c, there)
 	case YAML:
-		splices, err = yamlEdit(body, at, c, there)
+		splices, err = yamlEdit(body, at, c)
 	default:
 		splices, err = jsonEdit(body, at, c)
 	}

@@ -101,7 +101,7 @@ func yamlFind(values []*ast.MappingValueNode, name string) *ast.MappingValueNode
 	return nil
 }
 
-func yamlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error) {
+func yamlEdit(data []byte, at Container, c Change) ([]Splice, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return jsonEdit(data, at, c) // YAML in the form of JSON
 	}

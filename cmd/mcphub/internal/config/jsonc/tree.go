@@ -37,15 +37,35 @@ type Member struct {
 	Value *Node
 }
 
+// NewText makes a string.
+func NewText(off int, text string) *Node { return &Node{Kind: '"', Off: off, Text: text} }
+
+// NewObject makes an object.
+func NewObject(off int, members ...Member) *Node {
+	return &Node{Kind: '{', Off: off, Members: members}
+}
+
+// NewList makes a list.
+func NewList(off int, elems ...*Node) *Node { return &Node{Kind: '[', Off: off, Elems: elems} }
+
+// NewMember makes a member of an object.
+func NewMember(name string, off int, v *Node) Member { return Member{name, off, v} }
+
+// Is reports whether there is such a value, and it is of that kind.
+func (n *Node) Is(kind hujson.Kind) bool { return n != nil && n.Kind == kind }
+
+// Index returns the number of the first member of that name; -1 if there is none.
+func (n *Node) Index(name string) int {
+	return slices.IndexFunc(n.Members, func(m Member) bool { return m.Name == name })
+}
+
 // Get returns the first member of that name, or nil.
 func (n *Node) Get(name string) *Node {
 	if n == nil {
 		return nil
 	}
-	for i := range n.Members {
-		if n.Members[i].Name == name {
-			return n.Members[i].Value
-		}
+	if i := n.Index(name); i >= 0 {
+		return n.Members[i].Value
 	}
 	return nil
 }
