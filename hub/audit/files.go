@@ -66,7 +66,7 @@ func firstNumber(path string) (uint64, error) {
 	for range 100 {
 		b, err := r.ReadBytes('\n')
 		if err != nil {
-			break
+			return 0, nil
 		}
 		if e, err := ReadLine(b[:len(b)-1]); err == nil {
 			return e.Number, nil
