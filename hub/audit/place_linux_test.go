@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -228,6 +229,31 @@ func TestTheFileBeforeIsKnown(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A write looks whether the file is still there if a quarter of a second has gone by since the last look.
+func TestTheFileIsLookedAtNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, err := audit.Open(audit.Options{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(l.Path()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(249 * time.Millisecond)
+		if _, err := l.Append(context.Background(), sample(1)); err != nil {
+			t.Errorf("it was looked at too early: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+		if _, err := l.Append(context.Background(), sample(2)); !errors.Is(err, audit.ErrGone) {
+			t.Errorf("it was not looked at: %v", err)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // see has the log look at its file now.
