@@ -73,7 +73,7 @@ func TestLogOf(t *testing.T) {
 	for name, want := range map[string]bool{
 		id + ".jsonl": true, id + "-2026-01-01T00-00-00.000-size.jsonl": true,
 		strings.ToUpper(id) + ".jsonl": false, strings.Replace(id, "-", "", 4) + "0000.jsonl": false, "x" + id[1:] + ".jsonl": false,
-		id + "x.jsonl": false, id + ".jsonl.gz": false, id + ".lock": false, id[1:] + ".jsonl": false, audit.ChainName: false, ".jsonl": false,
+		id + "x.jsonl": false, id + ".jsonl.gz": false, id + ".lock": false, id[1:] + ".jsonl": false, id[8:] + ".jsonl": false, audit.ChainName: false, ".jsonl": false,
 	} {
 		if got, ok := audit.LogOf(name); ok != want || ok && got != id {
 			t.Errorf("%s: %q, %t", name, got, ok)
