@@ -80,6 +80,11 @@ func TestTemporaryNames(t *testing.T) {
 			if got := files[0].Beside("tmpabcdefgh"); got != want {
 				t.Errorf("%q, the entry names the file: %t; a temporary name: %t", pattern, named, got)
 			}
+			prog.Sandbox.Recorded.Paths[0].Use = sandbox.Reads // what is only read has no names beside it
+			if files := planOf(t, anew(h), prog).Profile.Files; len(files) > 0 && !named {
+				t.Errorf("%q, to read: %+v", pattern, files)
+			}
+			prog.Sandbox.Recorded.Paths[0].Use = sandbox.Writes
 			if files[0].Beside("other") || !files[0].Beside("memory.json.tmp") {
 				t.Errorf("%q: other names have changed", pattern)
 			}
