@@ -171,6 +171,10 @@ func TestPartsByWords(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
+	bare := Child{Program: program.Program{Command: "node"}, Command: at("bin/node"), Args: []string{"run.js"}, Dir: at("srv"), Env: env}
+	if slices.ContainsFunc(h.programParts(bare), func(p part) bool { return p.file == at("srv/run.js") }) {
+		t.Error("a script that the entry does not place is a part")
+	}
 	if got := interpreterWords(at("line")); !slices.Equal(got, []string{"/opt/other/run"}) {
 		t.Errorf("%q", got)
 	}

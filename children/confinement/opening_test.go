@@ -36,10 +36,10 @@ func TestWhatAnEntryOpensForWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
-	h.boundary.Withheld = []string{at("withheld")}
+	h.boundary.Withheld = []string{at("withheld"), at("folder/x")}
 	c := confining{host: h, settings: sandbox.Settings{Write: []string{at("withheld"), at("file"), at("folder")}}}
 	c.openForWriting()
-	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all)}) {
+	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(c.files[0].Never, []string{"withheld"}) || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all)}) {
 		t.Errorf("refused: %q; files %+v; areas %v", c.notWritable, c.files, areas)
 	}
 }
@@ -301,6 +301,7 @@ func TestTheFileOfTheMemoryServer(t *testing.T) {
 		want string
 	}{
 		"the newest":   {[]string{script, planted}, at(".npm/_npx/1/" + place + "/memory.json")},
+		"a relative":   {[]string{script, planted}, at(".npm/_npx/1/" + place + "/memory.json")},
 		"without npx":  {[]string{script, "rel", at("x/index.js")}, at("a/" + place + "/memory.jsonl")},
 		"of npm's own": {nil, at("cache/_npx/2/" + place + "/memory.jsonl")},
 		"none":         {nil, ""},
@@ -309,6 +310,8 @@ func TestTheFileOfTheMemoryServer(t *testing.T) {
 		switch name {
 		case "without npx", "none":
 			h.environ = []string{"npm_config_cache=" + at("npm")}
+		case "a relative":
+			h.environ = []string{"npm_config_cache=npm"}
 		case "of npm's own":
 			h.environ = []string{"NPM_CONFIG_CACHE=" + at("cache")}
 		}
