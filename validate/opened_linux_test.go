@@ -134,4 +134,9 @@ func TestProtectedPatterns(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	cfg := w.config("")
+	cfg.Policy.Protected = []string{w.home + "/a*", w.home + "/b*"}
+	if _, err := NewChecker(cfg); err == nil || !strings.Contains(err.Error(), "/a*") || !strings.Contains(err.Error(), "/b*") {
+		t.Errorf("not both are named: %v", err)
+	}
 }
