@@ -124,6 +124,19 @@ func TestAnArgumentIsReadFromItsDeclaredBase(t *testing.T) {
 	}
 }
 
+// What there is no Checker or no tool for is refused.
+func TestNothingToCheckWith(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.checker()
+	if _, err := c.Scan(nil, nil); err == nil {
+		t.Error("without a tool")
+	}
+	if _, err := (*Checker)(nil).Scan(w.tool(c, "", anyTool), nil); err == nil {
+		t.Error("without a Checker")
+	}
+}
+
 func TestBadDeclarations(t *testing.T) {
 	t.Parallel()
 	_, err := NewChecker(Config{

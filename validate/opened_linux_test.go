@@ -120,3 +120,23 @@ func TestAPipeIsNoProgram(t *testing.T) {
 		}
 	}
 }
+
+// A protected name with a sign of patterns is taken as it stands if it is there, and refused if not.
+func TestProtectedPatterns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(os.WriteFile(w.home+"/ke?p*", nil, 0o600))
+	for name, want := range map[string]bool{"ke?p*": true, "kept*": false, "ke?p": false} {
+		cfg := w.config("")
+		cfg.Policy.Protected = []string{filepath.Join(w.home, name)}
+		_, err := NewChecker(cfg)
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "patterns have no meaning here") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	cfg := w.config("")
+	cfg.Policy.Protected = []string{w.home + "/a*", w.home + "/b*"}
+	if _, err := NewChecker(cfg); err == nil || !strings.Contains(err.Error(), "/a*") || !strings.Contains(err.Error(), "/b*") {
+		t.Errorf("not both are named: %v", err)
+	}
+}

@@ -171,6 +171,10 @@ func TestPartsByWords(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
+	bare := Child{Program: program.Program{Command: "node"}, Command: at("bin/node"), Args: []string{"run.js"}, Dir: at("srv"), Env: env}
+	if slices.ContainsFunc(h.programParts(bare), func(p part) bool { return p.file == at("srv/run.js") }) {
+		t.Error("a script that the entry does not place is a part")
+	}
 	if got := interpreterWords(at("line")); !slices.Equal(got, []string{"/opt/other/run"}) {
 		t.Errorf("%q", got)
 	}
@@ -241,6 +245,33 @@ func TestRepositoriesAreRecognized(t *testing.T) {
 		if sameFile(at(tc.a), at(tc.b)) != tc.file || sameFolder(at(tc.a), at(tc.b)) != tc.folder {
 			t.Errorf("%s and %s: the same file %t, the same folder %t", tc.a, tc.b, !tc.file, !tc.folder)
 		}
+	}
+}
+
+// A repository is opened to a folder that it names back, and written only for a root.
+func TestARepositoryNamesItsFolderBack(t *testing.T) {
+	h, at := smallHost(t, map[string]string{
+		"m/.git/HEAD": "", "m/.git/objects/x": "", "m/.git/refs/x": "", "m/.git/worktrees/wt/gitdir": "../../../../wt/.git\n", "m/.git/worktrees/wt/commondir": "../..\n",
+		"wt/.git": "gitdir: ../m/.git/worktrees/wt\n", "m/sub/.git": "gitdir: ../.git/modules/sub\n", "another/.git": "gitdir: ../m/.git/modules/sub\n",
+		"m/.git/modules/sub/HEAD": "", "m/.git/modules/sub/objects/x": "", "m/.git/modules/sub/refs/x": "", "m/.git/modules/sub/config": "[core]\n\tworktree = ../../../sub\n",
+		"own/x/gitdir": "../../forged/.git\n", "own/x/commondir": "../../m/.git\n", "forged/.git": "gitdir: ../own/x\n",
+	})
+	const read, written = sandbox.Read | sandbox.Execute, sandbox.Read | sandbox.Write
+	for top, want := range map[string][]sandbox.Rule{
+		"wt":      {ruleOf(at("m/.git"), read), ruleOf(at("m/.git/objects"), written), ruleOf(at("m/.git/refs"), written), ruleOf(at("m/.git/worktrees/wt"), written)},
+		"m/sub":   {ruleOf(at("m/.git/modules/sub"), read), ruleOf(at("m/.git/modules/sub/objects"), written), ruleOf(at("m/.git/modules/sub/refs"), written)},
+		"another": nil, "forged": nil, "own": nil,
+	} {
+		if got := h.repositoryOf(at(top), true); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", top, got, want)
+		}
+		if got := h.repositoryOf(at(top), false); !slices.Equal(got, want[:min(len(want), 1)]) {
+			t.Errorf("%s, to read: %v, want the first of %v", top, got, want)
+		}
+	}
+	h.boundary.Roots = []string{at("own"), at("wt"), at("m/sub")}
+	if got := h.repositoryRules(nil); len(got) != 7 {
+		t.Errorf("two roots have repositories: %v", got)
 	}
 }
 

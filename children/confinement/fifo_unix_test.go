@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/children/program"
+	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // TestAPipeIsNoScript: a pipe instead of a script, which no one writes to, keeps no one who
@@ -22,6 +26,48 @@ func TestAPipeIsNoScript(t *testing.T) {
 	}
 	if words := interpreterWords(path); words != nil {
 		t.Errorf("%q", words)
+	}
+}
+
+// A program is a regular file that may be executed.
+func TestWhatIsAProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, mode := range map[string]fs.FileMode{"run": 0o700, "read": 0o600} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]bool{"run": true, "read": false, "gone": false, ".": false} {
+		if got := isProgram(filepath.Join(dir, name)); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A folder is the user's own if it is, or the one above it that is there, and no one else may write to it.
+func TestWhatIsTheUsers(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"own/x": "", "open/x": "", "to/open": "-> open"})
+	if err := os.Chmod(at("open"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	n := naming{h: h}
+	for name, want := range map[string]bool{"own": true, "own/gone/x": true, "open": false, "open/gone": false, "to/open": true} {
+		if got := n.isUsers(at(name)); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A program behind a launcher is led by what children could have put there if they could have put it there, or if it is not found.
+func TestAPlantedProgramBehindALauncher(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"w/tool": "", "bin/tool": ""})
+	h.boundary.Areas = []sandbox.Rule{ruleOf(at("w"), all)}
+	child := Child{Env: program.Inherited([]string{"PATH=" + at("bin")}, nil, "linux"), Program: program.Program{Command: "/usr/bin/env"}}
+	for inner, want := range map[string]bool{at("bin/tool"): false, "tool": false, at("w/tool"): true, "gone": true} {
+		if got := h.isLedByPlanted(child, &commandline.Started{Command: inner, At: commandline.Nowhere}); got != want {
+			t.Errorf("%s: %t", inner, got)
+		}
 	}
 }
 

@@ -87,6 +87,10 @@ func TestSettingsOfGit(t *testing.T) {
 			files: map[string]string{"etc/gitconfig": header + "[a]\n\tb = first\n\tc = d\n", ".gitconfig": person + "[a]\n\tb = second\n"}, system: true, open: []string{".gitconfig"}, closed: []string{"etc/gitconfig"}, copied: true,
 			reads: map[string]string{"user.name": "A Person", "a.b": "second", "a.c": "d", "http.https://x.org.extraheader": ""}, told: "etc/gitconfig is closed: line 2 holds a credential",
 		},
+		"the system's, which git is not told to leave": {
+			files: map[string]string{"etc/gitconfig": header + "[a]\n\tb = c\n", ".gitconfig": person}, system: true, env: map[string]string{"GIT_CONFIG_NOSYSTEM": "0"}, open: []string{".gitconfig"}, closed: []string{"etc/gitconfig"},
+			copied: true, reads: map[string]string{"user.name": "A Person", "a.b": "c"},
+		},
 		"the system's without credentials": {files: map[string]string{"etc/gitconfig": person, ".gitconfig": "[a]\n\tb = c\n"}, system: true, open: []string{"etc/gitconfig", ".gitconfig"}},
 		"the system's, which the entry does not want": {
 			files: map[string]string{"etc/gitconfig": header, ".gitconfig": person}, system: true, env: map[string]string{"GIT_CONFIG_NOSYSTEM": "1"}, open: []string{".gitconfig"}, closed: []string{"etc/gitconfig"},
@@ -118,7 +122,9 @@ func TestSettingsOfGit(t *testing.T) {
 			prog := confinedProgram("sh")
 			prog.Env = map[string]string{}
 			for key, value := range tc.env {
-				prog.Env[key] = at(value)
+				if prog.Env[key] = value; key != "GIT_CONFIG_NOSYSTEM" {
+					prog.Env[key] = at(value)
+				}
 			}
 			c, global := planWithTemp(t, h, prog)
 			for _, file := range tc.open {

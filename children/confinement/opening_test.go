@@ -29,6 +29,21 @@ func TestWhatIsOpenedForWriting(t *testing.T) {
 	}
 }
 
+// Each path that the entry opens for writing is a file of the hub, a place of the boundary, or refused with a reason, whatever the one before it is.
+func TestWhatAnEntryOpensForWriting(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"withheld/x": "", "file": "", "folder/x": ""})
+	if err := os.Chmod(at("file"), 0o600); err != nil { // it is no program
+		t.Fatal(err)
+	}
+	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
+	h.boundary.Withheld = []string{at("withheld"), at("folder/x")}
+	c := confining{host: h, settings: sandbox.Settings{Write: []string{at("withheld"), at("file"), at("folder")}}}
+	c.openForWriting()
+	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(c.files[0].Never, []string{"withheld"}) || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all)}) {
+		t.Errorf("refused: %q; files %+v; areas %v", c.notWritable, c.files, areas)
+	}
+}
+
 // A launcher opens the folder in which it starts, and the script that leads on; a child that starts in its own folder opens neither.
 func TestWhatALauncherOpens(t *testing.T) {
 	h, at := smallHost(t, map[string]string{"s/x": "", "s/sh": ""})
@@ -187,7 +202,7 @@ func TestWhatAProfileOpens(t *testing.T) {
 	h.boundary.Areas = []sandbox.Rule{ruleOf(at("w"), all)}
 	child := Child{Env: program.Inherited([]string{"PATH=" + at("bin") + ":" + at("w"), "HERE=" + at("b/one") + ":rel:" + at("b/two")}, []string{"HERE"}, "linux")}
 	g := h.grantTo(&wellknown.Kernel{
-		Write: []string{"~/.app", "~/.new", "~/.config", "~", "~/w/own", "$NONE/x|$CACHE/y"}, Read: []string{"$HERE/x", "~/.app/x", "~/to/keys", "~/gone"}, Tools: []string{"tool", "none", "other"}, Terminals: true, Proc: true,
+		Write: []string{"~/.app", "~/.new", "~/.config", "~", "~/w/own", "$NONE/x|$CACHE/y"}, Read: []string{"$HERE/x", "~/.app/x", "~/to/keys", "~/gone"}, Tools: []string{"none", "tool", "other"}, Terminals: true, Proc: true,
 	}, child, at(".cache"))
 	rw := sandbox.Read | sandbox.Write
 	want := []sandbox.Rule{ruleOf(at(".app"), rw), ruleOf(at(".new"), rw), ruleOf(at(".cache/y"), rw), ruleOf(at("b/one/x"), runs), ruleOf(at(".app/x"), runs), ruleOf(at("bin/tool"), runs), ruleOf(at("bin"), runs)}
@@ -286,6 +301,7 @@ func TestTheFileOfTheMemoryServer(t *testing.T) {
 		want string
 	}{
 		"the newest":   {[]string{script, planted}, at(".npm/_npx/1/" + place + "/memory.json")},
+		"a relative":   {[]string{script, planted}, at(".npm/_npx/1/" + place + "/memory.json")},
 		"without npx":  {[]string{script, "rel", at("x/index.js")}, at("a/" + place + "/memory.jsonl")},
 		"of npm's own": {nil, at("cache/_npx/2/" + place + "/memory.jsonl")},
 		"none":         {nil, ""},
@@ -294,6 +310,8 @@ func TestTheFileOfTheMemoryServer(t *testing.T) {
 		switch name {
 		case "without npx", "none":
 			h.environ = []string{"npm_config_cache=" + at("npm")}
+		case "a relative":
+			h.environ = []string{"npm_config_cache=npm"}
 		case "of npm's own":
 			h.environ = []string{"NPM_CONFIG_CACHE=" + at("cache")}
 		}

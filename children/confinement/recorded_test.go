@@ -20,6 +20,7 @@ func TestRecordedPaths(t *testing.T) {
 	}{
 		"a folder to read":           {"vault", sandbox.Reads, nil, "vault/a", "rx"},
 		"a file to write":            {"shop.db", sandbox.Writes, nil, "shop.db", "rxw"},
+		"a file that is missing":     {"fresh.db", sandbox.Writes, nil, "fresh.db", "rw"},
 		"and nothing beside it":      {"shop.db", sandbox.Writes, nil, "other", ""},
 		"a folder of state":          {".tool", sandbox.Keeps, nil, ".tool", "rxw"},
 		"one with a dot in its name": {".tool.d", sandbox.Keeps, nil, ".tool.d/x", "rxw"},
@@ -34,6 +35,7 @@ func TestRecordedPaths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, home := confinedMachine(t)
+			h.Host = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true}) // it asks
 			at := func(p string) string { return filepath.Join(home, p) }
 			for _, file := range []string{"vault/a", "shop.db", "other", "private/x", ".ssh/id_rsa", ".netrc", ".bashrc"} {
 				putFile(t, at(file), "")
@@ -80,6 +82,11 @@ func TestTemporaryNames(t *testing.T) {
 			if got := files[0].Beside("tmpabcdefgh"); got != want {
 				t.Errorf("%q, the entry names the file: %t; a temporary name: %t", pattern, named, got)
 			}
+			prog.Sandbox.Recorded.Paths[0].Use = sandbox.Reads // what is only read has no names beside it
+			if files := planOf(t, anew(h), prog).Profile.Files; len(files) > 0 && !named {
+				t.Errorf("%q, to read: %+v", pattern, files)
+			}
+			prog.Sandbox.Recorded.Paths[0].Use = sandbox.Writes
 			if files[0].Beside("other") || !files[0].Beside("memory.json.tmp") {
 				t.Errorf("%q: other names have changed", pattern)
 			}

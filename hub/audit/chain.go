@@ -183,18 +183,19 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 		return end, err
 	}
 	paths := all[id]
-	for i := len(paths) - 2; i >= 0 && end.number == 0; i-- {
-		before, err := atomicfile.Open(paths[i], 0)
-		if err != nil {
-			return end, err
-		}
-		e, err := lastLine(before)
-		if err = errors.Join(err, before.Close()); err != nil {
-			return end, err
-		}
-		end = ending{link: e.link, torn: append(e.torn, end.torn...)}
-		end.completeLine()
+	if len(paths) < 2 {
+		return end, nil
 	}
+	before, err := atomicfile.Open(paths[len(paths)-2], 0) // if it holds none, no file before it does: such files come first
+	if err != nil {
+		return end, err
+	}
+	e, err := lastLine(before)
+	if err = errors.Join(err, before.Close()); err != nil {
+		return end, err
+	}
+	end = ending{link: e.link, torn: append(e.torn, end.torn...)}
+	end.completeLine()
 	return end, nil
 }
 

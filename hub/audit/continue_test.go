@@ -69,6 +69,16 @@ func TestShortRunsGoOnWithOneLog(t *testing.T) {
 	}
 }
 
+// A short run passes over a log that another one has, to the same log as the run before it.
+func TestShortRunBesideAnother(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, _ := running(t, audit.Options{Dir: dir, Continue: true})
+	if first, second := shortRun(t, dir, 1), shortRun(t, dir, 1); first == l.ID() || first != second {
+		t.Errorf("beside %s one run has %s, and the next one %s", l.ID(), first, second)
+	}
+}
+
 // The first line of a process that goes on with a log may be seen half written. If no
 // process holds the log, something was put behind its end.
 func TestFirstLineHalfWritten(t *testing.T) {
@@ -136,6 +146,14 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 			return errors.Join(err, os.Truncate(path, fi.Size()-10))
 		},
 		"removed": os.Remove,
+		"another with as many lines": func(path string) error {
+			other := t.TempDir()
+			b, err := os.ReadFile(filepath.Join(other, shortRun(t, other, 2)+audit.LogEnding))
+			return errors.Join(err, os.WriteFile(path, b, 0o600))
+		},
+		"unknown": func(path string) error {
+			return os.Remove(filepath.Join(filepath.Dir(path), audit.ChainName))
+		},
 		"longer": func(path string) error {
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 			if err == nil {

@@ -152,3 +152,38 @@ type failing int
 func (f failing) Write(b []byte) (int, error) {
 	return min(int(f), len(b)), errors.New("the stream is gone")
 }
+
+// Lines are left out only if they are more than the bound with all that waits before them.
+func TestWhatWaitsForAStreamIsBounded(t *testing.T) {
+	t.Parallel()
+	for room, want := range map[int]int{6: 0, 5: 1} {
+		left := 0
+		c := NewCopy(io.Discard, func(n int) { left += n })
+		c.pending = make([]byte, maxCopied-room)
+		c.takeBytes([]byte("abc"))
+		c.takeBytes([]byte("de\n"))
+		if c.writeLines(); left != want {
+			t.Errorf("with room for %d bytes %d lines of 6 are left out, want %d", room, left, want)
+		}
+	}
+}
+
+// If no line waits, nothing is written.
+func TestAStreamGetsNoEmptyWrite(t *testing.T) {
+	t.Parallel()
+	var n writes
+	c := NewCopy(&n, nil)
+	c.takeBytes([]byte("the begin of a line"))
+	c.takeBytes([]byte(" and more of it"))
+	if c.writeLines(); n != 0 {
+		t.Errorf("%d writes", n)
+	}
+}
+
+// writes counts the writes that it takes.
+type writes int
+
+func (w *writes) Write(b []byte) (int, error) {
+	*w++
+	return len(b), nil
+}

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -29,7 +30,7 @@ func TestALineStandsAsTheFormatHasIt(t *testing.T) {
 	id := "01234567-89ab-4cde-8f01-23456789abcd"
 	for _, text := range []string{
 		line("1", hash, at, "open", `,"log":"`+id+`"`),
-		line("999999999999999", hash, at, "a", ""),
+		line("999999999999999", hash, at, "az", ""),
 		line("2", hash, at, "close", `,"log":"`+id+`","at":7,"head":"`+hash+`","from":1,"first":"`+hash+`","bytes":3,"sha256":"`+hash+`"`),
 	} {
 		if _, err := audit.ReadLine(hashed(text)); err != nil {
@@ -58,7 +59,7 @@ func TestALineStandsAsTheFormatHasIt(t *testing.T) {
 			t.Errorf("it was read: %s", b)
 		}
 	}
-	for text, want := range map[string]uint64{`{"v":1,"n":12,`: 12, `{"v":1,"n":123456789012345,`: 123456789012345, `{"v":1,"n":1234567890123456,`: 0, `{"v":1,"n":,`: 0, `{"v":2,"n":1,`: 0, `{"v":1,"n":01,`: 0} {
+	for text, want := range map[string]uint64{`{"v":1,"n":12,`: 12, `{"v":1,"n":12`: 12, `{"v":1,"n":123456789012345,`: 123456789012345, `{"v":1,"n":1234567890123456,`: 0, `{"v":1,"n":,`: 0, `{"v":2,"n":1,`: 0, `{"v":1,"n":01,`: 0} {
 		if got, ok := audit.HeadNumber([]byte(text)); ok != (want > 0) || ok && got != want {
 			t.Errorf("%s: %d, %t", text, got, ok)
 		}
@@ -72,13 +73,16 @@ func TestLogOf(t *testing.T) {
 	for name, want := range map[string]bool{
 		id + ".jsonl": true, id + "-2026-01-01T00-00-00.000-size.jsonl": true,
 		strings.ToUpper(id) + ".jsonl": false, strings.Replace(id, "-", "", 4) + "0000.jsonl": false, "x" + id[1:] + ".jsonl": false,
-		id + "x.jsonl": false, id + ".jsonl.gz": false, id + ".lock": false, id[1:] + ".jsonl": false, audit.ChainName: false, ".jsonl": false,
+		id + "x.jsonl": false, id + ".jsonl.gz": false, id + ".lock": false, id[1:] + ".jsonl": false, id[8:] + ".jsonl": false, audit.ChainName: false, ".jsonl": false,
 	} {
 		if got, ok := audit.LogOf(name); ok != want || ok && got != id {
 			t.Errorf("%s: %q, %t", name, got, ok)
 		}
 	}
 }
+
+// digits returns a number of so many digits.
+func digits(n int) []byte { return bytes.Repeat([]byte("7"), n) }
 
 // Texts and lists are cut where the format says, and each is JSON.
 func TestHowALineIsWritten(t *testing.T) {
@@ -87,13 +91,24 @@ func TestHowALineIsWritten(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
 		"plain":          {line(audit.Record{Session: "a~b"}), `,"session":"a~b"`},
 		"a control":      {line(audit.Record{Session: "a\x7f\x1f"}), ",\"session\":\"a\x7f\\u001f\""},
+		"only a control": {line(audit.Record{Session: "\x1f"}), `,"session":"\u001f"`},
+		"only a quote":   {line(audit.Record{Session: `"`}), `,"session":"\""`},
+		"only a slash":   {line(audit.Record{Session: `\`}), `,"session":"\\"`},
+		"no UTF-8":       {line(audit.Record{Session: "\xff"}), `,"session":"�"`},
+		"a client":       {line(audit.Record{ClientInfo: audit.ClientInfo{Process: 7}}), `,"process":7`},
+		"a trace":        {line(audit.Record{Trace: audit.Trace{State: "s"}}), `,"tracestate":"s"`},
+		"a long id":      {line(audit.Record{Request: digits(128)}), `,"request":` + string(digits(128))},
+		"too long an id": {line(audit.Record{Request: digits(129)}), `,"request":"` + string(digits(128)) + `…"`},
+		"arguments":      {line(audit.Record{Arguments: digits(64 << 10)}), `,"arguments":` + string(digits(64<<10))},
+		"too many":       {line(audit.Record{Arguments: digits(64<<10 + 1)}), `,"argumentsBytes":65537`},
 		"a quote":        {line(audit.Record{Session: `a"\`}), `,"session":"a\"\\"`},
 		"two places":     {line(audit.Record{Within: []string{"/a", "/b"}}), `,"within":["/a","/b"]`},
 		"one of them":    {line(audit.Record{DecisionFields: audit.DecisionFields{Findings: []audit.Finding{{Ways: 1}}}}), `,"findings":[{}]`},
+		"line breaks":    {line(audit.Record{Request: []byte("\r\n7\n")}), `,"request":  7 `},
 		"several places": {line(audit.Record{DecisionFields: audit.DecisionFields{Findings: []audit.Finding{{Ways: 2}, {At: "/a", Ways: 3}}}}), `,"findings":[{"ways":2},{"at":"/a","ways":3}]`},
 	} {
 		if tc.got != tc.want {
-			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
+			t.Errorf("%s: %.200s, want %.200s", name, tc.got, tc.want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -104,6 +119,9 @@ func TestHowALineIsWritten(t *testing.T) {
 	} {
 		if got := line(audit.Record{Session: text}); got != `,"session":"`+want+`"` {
 			t.Errorf("%d bytes are cut to %d: %.20s", len(text), len(got), got)
+		}
+		if got := line(audit.Record{Within: []string{text}}); got != `,"within":["`+want+`"]` {
+			t.Errorf("%d bytes in a list are cut to %d: %.20s", len(text), len(got), got)
 		}
 	}
 	many := line(audit.Record{Within: slices.Repeat([]string{"/a"}, 17)})

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"math"
 	"os"
 	"time"
 )
@@ -19,6 +20,9 @@ var ErrTooDeep = errTooDeep
 // RetryAtOnce has a log try again at once to write a file that could not be written.
 func RetryAtOnce(o Options) Options { o.retry = 1; return o }
 
+// RetryNever has a log leave a file alone that could not be written, until it is closed.
+func RetryNever(o Options) Options { o.retry = math.MaxInt64; return o }
+
 // LookAtOnce has each write look first whether the file is there.
 func LookAtOnce(o Options) Options { o.look = 1; return o }
 
@@ -34,11 +38,12 @@ func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
 	return n, err
 }
 
-func (l *Log) Release() error  { return l.releaseLog() }
-func (l *Log) CloseNow() error { return l.closeLog() }
-func (l *Log) Sweep()          { l.sweepPending() }
-func (l *Log) Path() string    { return l.path }
-func (r *Recorder) Log() *Log  { return r.log.Load() }
+func (l *Log) Release() error    { return l.releaseLog() }
+func (l *Log) CloseNow() error   { return l.closeLog() }
+func (l *Log) Checkpoint() error { return l.writeCheckpoint() }
+func (l *Log) Sweep()            { l.sweepPending() }
+func (l *Log) Path() string      { return l.path }
+func (r *Recorder) Log() *Log    { return r.log.Load() }
 
 // See has the log look at its file now.
 func (l *Log) See() error {

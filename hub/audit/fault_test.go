@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/hub/audit"
@@ -234,8 +236,11 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 			t.Fatal("there was room")
 		}
 	}
+	l.Outcome(audit.Outcome{DecisionLine: 2, Result: audit.ResultOK})
 	full = false
-	l.Sweep()
+	if _, err := l.Append(context.Background(), big); err == nil { // and what waits is written
+		t.Fatal("there was room")
+	}
 	if _, err := l.Append(context.Background(), sample(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +248,8 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 	whole(t, dir)
 	lost := uint64(0)
 	_ = trail.Read(dir, func(e trail.Event) bool { lost += e.Lines; return true })
-	if lost != 4 {
-		t.Errorf("%d lines are said to be lost, want 4", lost)
+	if lost != 6 {
+		t.Errorf("%d lines are said to be lost, want 6", lost)
 	}
 }
 
@@ -363,6 +368,39 @@ func TestWhatIsNotedNowhere(t *testing.T) {
 	}
 }
 
+// An outcome names the call that it is of, and not the call before.
+func TestAnOutcomeNamesItsOwnCall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := audit.NewRecorder(audit.Options{Dir: dir}, nil)
+	if err := r.Open(); err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for _, tool := range []string{"a", "a", "b", "a"} {
+		ticket, err := r.Append(context.Background(), &audit.Record{DecisionFields: audit.DecisionFields{Tool: tool}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket.RecordOutcome(audit.ResultOK)
+		want += tool
+	}
+	if err := r.Log().CloseNow(); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	if err := trail.Read(dir, func(e trail.Event) bool {
+		for _, of := range regexp.MustCompile(`"tool":"(.)"`).FindAllSubmatch(e.Raw, -1) {
+			if e.Kind == audit.KindOutcome {
+				got += string(of[1])
+			}
+		}
+		return true
+	}); err != nil || got != want {
+		t.Errorf("outcomes of %s, want %s: %v", got, want, err)
+	}
+}
+
 func runRecorder(t *testing.T, r *audit.Recorder) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -421,4 +459,205 @@ func TestAFollowerMissesNothing(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A file that could not be written is left alone for a while, and each caller learns why. The last line is tried all the same.
+func TestAFileIsLeftAloneAfterAFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writes, full := 0, false
+	l, err := audit.Open(audit.RetryNever(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+		if writes++; full {
+			return 0, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Sweep(); writes != 1 {
+		t.Errorf("%d writes, and only the first line was there to be written", writes)
+	}
+	full = true
+	for i := range 3 {
+		if _, err := l.Append(context.Background(), sample(i)); !errors.Is(err, syscall.ENOSPC) || writes != 2 {
+			t.Errorf("%v, %d writes", err, writes)
+		}
+	}
+	full = false
+	if err := l.CloseNow(); err != nil {
+		t.Error(err)
+	}
+	if r := whole(t, dir); r.Lines != 5 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A log that has ended says so, also if its last line could not be written.
+func TestALogEndsOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	full := false
+	l, err := audit.Open(audit.RetryNever(audit.Options{Dir: t.TempDir(), Write: func(f io.Writer, b []byte) (int, error) {
+		if full {
+			return 0, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full = true
+	if err := l.CloseNow(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%v", err)
+	}
+	if err := l.Commit(context.Background()); !errors.Is(err, audit.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A decision whose line could not be written is counted, and the State has the reason until one can be.
+func TestAFailureIsInTheState(t *testing.T) {
+	t.Parallel()
+	full := false
+	r := audit.NewRecorder(audit.RetryAtOnce(audit.Options{Dir: t.TempDir(), Write: func(f io.Writer, b []byte) (int, error) {
+		if full {
+			return 0, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}}), nil)
+	if err := r.Open(); err != nil {
+		t.Fatal(err)
+	}
+	for i, now := range []bool{false, true, true, false} {
+		full = now
+		_, err := r.Append(context.Background(), sample(i))
+		if s := r.State(); (err != nil) != full || (s.Error != "") != full || s.Unrecorded != uint64(min(i, 2)) {
+			t.Errorf("full: %t: %v, %+v", full, err, s)
+		}
+	}
+	if err := r.Log().CloseNow(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An outcome has the time from the decision to the answer.
+func TestAnOutcomeHasItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		r := audit.NewRecorder(audit.Options{Dir: dir}, nil)
+		if err := r.Open(); err != nil {
+			t.Fatal(err)
+		}
+		ticket, err := r.Append(context.Background(), &audit.Record{DecisionFields: audit.DecisionFields{Decision: "allow"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Microsecond)
+		ticket.RecordOutcome(audit.ResultOK)
+		if err := r.Log().CloseNow(); err != nil {
+			t.Fatal(err)
+		}
+		decided, err := trail.Decisions(dir, trail.Filter{})
+		if err != nil || len(decided) != 1 || decided[0].Outcome == nil || decided[0].Outcome.Duration() != 1500*time.Microsecond {
+			t.Errorf("%+v, %v", decided, err)
+		}
+	})
+}
+
+// A line of which half was written is not written again from its begin, however full the file is.
+func TestHalfALineIsContinued(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	half := false
+	l, stop := running(t, audit.RetryAtOnce(audit.Options{Dir: dir, MaxSize: 1, Write: func(f io.Writer, b []byte) (int, error) {
+		if half = !half && len(b) > 50_000; half {
+			n, _ := f.Write(b[:len(b)/2])
+			return n, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}}))
+	big := sample(1)
+	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
+	for range 18 { // more than one file takes
+		if _, err := l.Append(context.Background(), big); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("%v", err)
+		}
+		l.Sweep()
+	}
+	stop()
+	if r := whole(t, dir); r.Lines != 20 || r.Torn != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A checkpoint is made if there is news since the last one.
+func TestACheckpointNeedsNews(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, stop := running(t, audit.Options{Dir: dir})
+	for i, want := range []int{0, 1, 2} {
+		if i > 0 {
+			if _, err := l.Append(context.Background(), sample(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := l.Checkpoint(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		chain, err := os.ReadFile(filepath.Join(dir, audit.ChainName))
+		if n := bytes.Count(chain, []byte(`"kind":"checkpoint"`)); err != nil || n != want {
+			t.Errorf("%d checkpoints after %d lines, want %d: %v", n, i, want, err)
+		}
+	}
+	stop()
+	whole(t, dir)
+}
+
+// A log that cannot be opened is tried again, less and less often.
+func TestALogIsOpenedAgainLaterAndLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		last := time.Now()
+		var pauses []time.Duration
+		r := audit.NewRecorder(audit.Options{Dir: t.TempDir(), Write: func(io.Writer, []byte) (int, error) {
+			pauses, last = append(pauses, time.Since(last)), time.Now()
+			if len(pauses) == 8 {
+				cancel()
+			}
+			return 0, syscall.ENOSPC
+		}}, nil)
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		ms := time.Millisecond
+		if want := []time.Duration{0, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms, 2000 * ms}; !slices.Equal(pauses, want) {
+			t.Errorf("%v, want %v", pauses, want)
+		}
+	})
+}
+
+// An outcome waits for others, and no longer than it may.
+func TestOutcomesWaitForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		writes := 0
+		l, stop := running(t, audit.Options{Dir: t.TempDir(), Write: func(f io.Writer, b []byte) (int, error) {
+			writes++
+			return f.Write(b)
+		}})
+		for i, pause := range []time.Duration{0, 199 * time.Millisecond, time.Millisecond} {
+			time.Sleep(pause)
+			synctest.Wait()
+			if want := 1 + i/2; writes != want {
+				t.Errorf("%d writes, want %d", writes, want)
+			}
+			l.Outcome(audit.Outcome{DecisionLine: 2, Result: audit.ResultOK})
+			synctest.Wait()
+		}
+		stop()
+	})
 }

@@ -62,11 +62,11 @@ func firstNumber(path string) (uint64, error) {
 		return 0, err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 64<<10)
+	r := bufio.NewReader(f)
 	for range 100 {
 		b, err := r.ReadBytes('\n')
 		if err != nil {
-			break
+			return 0, nil
 		}
 		if e, err := ReadLine(b[:len(b)-1]); err == nil {
 			return e.Number, nil

@@ -111,7 +111,7 @@ func TestAGroupGathers(t *testing.T) {
 		return f.Write(b)
 	})
 	together := 0
-	h.InBatch = func(tell func()) { together++; tell() }
+	h.InBatch = func(tell func()) { tell(); together++ }
 	told := make(chan string, 100)
 	add := func(id string) {
 		h.Add(one(id), memberFunc(func(_ audit.Ticket, err error) { told <- id }))

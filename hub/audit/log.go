@@ -287,7 +287,7 @@ func (l *Log) writePending() error {
 	waiting := l.waiting
 	l.waiting = nil
 	err := l.ended
-	if since := now.Sub(l.failedAt); err == nil && l.failure != nil && since >= 0 && since < l.o.retry {
+	if err == nil && l.failure != nil && now.Sub(l.failedAt) < l.o.retry {
 		err = l.failure
 	}
 	if err != nil {
@@ -299,7 +299,7 @@ func (l *Log) writePending() error {
 	}
 	b, made := l.pending, l.made
 	l.pending, l.spare = l.spare[:0], nil
-	look := !l.checkedAt.IsZero() && (now.Sub(l.checkedAt) >= l.o.look || now.Before(l.checkedAt))
+	look := !l.checkedAt.IsZero() && now.Sub(l.checkedAt) >= l.o.look
 	l.mu.Unlock()
 	n := 0
 	if look {

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,12 +28,7 @@ func Open(o Options) (*Log, error) {
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = DefaultCheckpoint
 	}
-	if o.retry <= 0 {
-		o.retry = retryAfter
-	}
-	if o.look <= 0 {
-		o.look = lookEvery
-	}
+	o.retry, o.look = cmp.Or(o.retry, retryAfter), cmp.Or(o.look, lookEvery)
 	if err := privateDir(o.Dir); err != nil {
 		return nil, err
 	}
@@ -138,7 +134,7 @@ func (c *chain) lastOf(id string) (*Entry, error) {
 		return nil, err
 	}
 	b := make([]byte, fi.Size())
-	if _, err := c.file.ReadAt(b, 0); err != nil && len(b) > 0 {
+	if _, err := c.file.ReadAt(b, 0); err != nil {
 		return nil, err
 	}
 	for {
@@ -147,10 +143,7 @@ func (c *chain) lastOf(id string) (*Entry, error) {
 			return nil, nil
 		}
 		begin := bytes.LastIndexByte(b[:at], '\n') + 1
-		text := b[begin:]
-		if end := bytes.IndexByte(text, '\n'); end >= 0 {
-			text = text[:end]
-		}
+		text, _, _ := bytes.Cut(b[begin:], []byte{'\n'})
 		if e, err := ReadLine(text); err != nil || e.Kind != KindRemoved {
 			return &e, err
 		}

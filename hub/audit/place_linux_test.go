@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -195,6 +197,65 @@ func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
 	}
 }
 
+// A file that was rotated out is the one that was seen before, if it has not become shorter.
+func TestTheFileBeforeIsKnown(t *testing.T) {
+	t.Parallel()
+	for what, tc := range map[string]struct {
+		replace func(rotated string, size int64) error
+		gone    bool
+	}{
+		"as it was": {func(string, int64) error { return nil }, false},
+		"shorter":   {func(rotated string, size int64) error { return os.Truncate(rotated, size-1) }, true},
+		"another one": {func(rotated string, size int64) error {
+			return errors.Join(os.Rename(rotated, rotated+".moved"), os.WriteFile(rotated, make([]byte, size+1), 0o600))
+		}, true},
+	} {
+		dir := t.TempDir()
+		l, err := audit.Open(audit.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		see(t, l)
+		see(t, l)
+		rotated := filepath.Join(dir, l.ID()+"-2026-01-01T00-00-00.000-size"+audit.LogEnding)
+		fi, err := os.Stat(l.Path())
+		if err = errors.Join(err, os.Rename(l.Path(), rotated), os.WriteFile(l.Path(), nil, 0o600), tc.replace(rotated, fi.Size())); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.See(); errors.Is(err, audit.ErrGone) != tc.gone {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A write looks whether the file is still there if a quarter of a second has gone by since the last look.
+func TestTheFileIsLookedAtNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, err := audit.Open(audit.Options{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(l.Path()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(249 * time.Millisecond)
+		if _, err := l.Append(context.Background(), sample(1)); err != nil {
+			t.Errorf("it was looked at too early: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+		if _, err := l.Append(context.Background(), sample(2)); !errors.Is(err, audit.ErrGone) {
+			t.Errorf("it was not looked at: %v", err)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // see has the log look at its file now.
 func see(t *testing.T, l *audit.Log) {
 	if err := l.See(); err != nil {
@@ -311,5 +372,73 @@ func TestWhatCannotBeWrittenWholeIsTakenBack(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(path); len(b) != 20 { // the control
 		t.Errorf("%q", b)
+	}
+}
+
+// If the chain cannot be written, no checkpoint is said to be made, and the lock of a log that nothing has closed stays.
+func TestAChainThatCannotGrow(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	dir := t.TempDir()
+	for range 10 { // the chain is longer than each log
+		_, stop := running(t, audit.Options{Dir: dir})
+		stop()
+	}
+	dead, err := audit.Open(audit.Options{Dir: dir})
+	if err == nil {
+		err = dead.Release() // as if it were killed
+	}
+	l, stop := running(t, audit.Options{Dir: dir, Checkpoint: time.Hour})
+	fi, e := os.Stat(filepath.Join(dir, audit.ChainName))
+	if err = errors.Join(err, e, os.WriteFile(filepath.Join(dir, dead.ID()+audit.LockEnding), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	lift := limit(t, uint64(fi.Size()))
+	if _, err := l.Append(context.Background(), sample(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Checkpoint(); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("a checkpoint: %v", err)
+	}
+	if _, err := audit.Open(audit.Options{Dir: dir}); !errors.Is(err, syscall.EFBIG) || !audit.HasLock(dir, dead.ID()) {
+		t.Errorf("another log: %v", err)
+	}
+	lift()
+	if err := l.Checkpoint(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	_, stop = running(t, audit.Options{Dir: dir})
+	stop()
+	if r := whole(t, dir); r.Open != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// If a line that was cut off cannot be closed, the chain does not say that it is.
+func TestALineThatCannotBeClosed(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	dir := t.TempDir()
+	dead, err := audit.Open(audit.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = dead.Release() // as if it were killed
+	b, e := os.ReadFile(dead.Path())
+	if err = errors.Join(err, e, os.WriteFile(dead.Path(), append(b, make([]byte, 10_000)...), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	lift := limit(t, uint64(len(b)+10_000))
+	if _, err := audit.Open(audit.Options{Dir: dir}); !errors.Is(err, syscall.EFBIG) || !audit.HasLock(dir, dead.ID()) {
+		t.Errorf("another log: %v", err)
+	}
+	lift()
+	_, stop := running(t, audit.Options{Dir: dir})
+	stop()
+	if r := whole(t, dir); r.Open != 0 || r.Torn != 1 {
+		t.Errorf("%+v", r)
 	}
 }

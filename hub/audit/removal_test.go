@@ -2,8 +2,10 @@ package audit_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"mcphub/hub/audit"
@@ -108,5 +110,47 @@ func TestHowManyFilesMayGo(t *testing.T) {
 		if got := audit.Removable(dir, id, 3); got != want {
 			t.Errorf("%s: %d, want %d", id, got, want)
 		}
+	}
+}
+
+// A short run goes on with a log of which the oldest file was removed.
+func TestALogGoesOnWithoutItsOldestFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	id := shortRun(t, dir, 1)
+	oldest := filepath.Join(dir, id+"-2026-01-01T00-00-00.000-size"+audit.LogEnding)
+	if err := os.WriteFile(oldest, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := audit.RemoveFile(dir, &audit.Removal{Log: id, Path: oldest, From: 1, To: 1, First: audit.NoHash, Last: audit.NoHash}); err != nil {
+		t.Fatal(err)
+	}
+	if next := shortRun(t, dir, 1); next != id {
+		t.Errorf("%s goes on, want %s", next, id)
+	}
+}
+
+// The files of a log are in the order of their lines, whatever their names are and however many other logs there are.
+func TestTheOrderOfFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put := func(name string, text []byte) string {
+		path := filepath.Join(dir, name+audit.LogEnding)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	id := "01234567-89ab-4cde-8f01-23456789abcd"
+	line := func(n int) []byte {
+		return append(hashed(fmt.Sprintf(`{"v":1,"n":%d,"prev":"%s","time":"2026-11-21T12:00:00.000000Z","kind":"open"`, n, audit.NoHash)), '\n')
+	}
+	want := []string{put(id+"-c", line(1)), put(id+"-b", line(7)), put(id+"-a", line(20)), put(id, nil)}
+	for i := range 20 {
+		put(fmt.Sprintf("%d%s", 10+i, id[2:]), nil)
+	}
+	files, err := audit.LogFiles(dir)
+	if err != nil || len(files) != 21 || !slices.Equal(files[id], want) {
+		t.Errorf("%d logs, %v: %v", len(files), files[id], err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // large file is better than none.
 func (l *Log) cannotRotate(more int) bool {
 	fi, err := os.Lstat(l.path)
-	if err != nil || fi.Size()+int64(more) < l.file.most {
+	if err != nil || fi.Size()+int64(more) <= l.file.most {
 		return false
 	}
 	l.file.growLimit(l.o.MaxSize)
