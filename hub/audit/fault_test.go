@@ -661,3 +661,29 @@ func TestOutcomesWaitForOthers(t *testing.T) {
 		stop()
 	})
 }
+
+// A file that could not be written is tried again after a tenth of a second.
+func TestAFailedWriteIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		writes := 0
+		l, err := audit.Open(audit.Options{Dir: t.TempDir(), Write: func(f io.Writer, b []byte) (int, error) {
+			if writes++; writes == 2 {
+				return 0, syscall.ENOSPC
+			}
+			return f.Write(b)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, pause := range []time.Duration{0, 99 * time.Millisecond, time.Millisecond} {
+			time.Sleep(pause)
+			if _, err := l.Append(context.Background(), sample(i)); (err == nil) != (i == 2) || writes != 2+i/2 {
+				t.Errorf("after %s more: %d writes, %v", pause, writes, err)
+			}
+		}
+		if err := l.CloseNow(); err != nil {
+			t.Error(err)
+		}
+	})
+}
