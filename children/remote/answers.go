@@ -171,7 +171,7 @@ func (streamable *httpConnection) hearsStream() bool {
 	}
 }
 
-// awaiting are the requests under way, by id. Servers of the older transport answer on their one stream, and some of the newer one on another stream than that of the POST.
+// awaiting are the requests under way, by id. Servers of the older transport answer on their one stream, and some of the newer one on a stream that is not the one of the POST.
 type awaiting struct {
 	mu sync.Mutex
 	by map[uint64]chan *jsonrpc.Message

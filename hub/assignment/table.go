@@ -86,7 +86,7 @@ func (t *Table[S]) Leave(s *AssignedSession[S]) {
 	for _, p := range at {
 		t.Supervisor.LeaveInstance(p.Key)
 	}
-	t.Supervisor.DropInstances(s.ID) // those of its own that a reload detached it from
+	t.Supervisor.DropInstances(s.ID) // its own instances, from which a reload detached it
 }
 
 // UpdateInstance hands a change of one instance to the sessions that it serves. It is
