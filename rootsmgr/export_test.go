@@ -13,12 +13,12 @@ func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...RootEntry) *Snaps
 
 // FallbackView returns the RootsView of a session that has nothing but a Fallback.
 func (settings Settings) FallbackView(fsys guard.FS, f Fallback) RootsView {
-	return settings.fallbackView(fsys, 1, f, CaseUnsupported, nil)
+	return (&terms{f, settings}).fallbackView(fsys, 1, CaseUnsupported, nil)
 }
 
 // FallbackView returns the RootsView if the client gives no roots, without a ceiling.
 func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w NoRootsPolicy, err error) RootsView {
-	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
+	return (&terms{f, Settings{When: w}}).fallbackView(fsys, generation, c, err)
 }
 
 // Asked is what a Manager knows of its questions.
@@ -36,5 +36,5 @@ func (m *Manager) Asked() Asked {
 
 // GuessView returns the RootsView of a client that cannot give roots.
 func GuessView(fsys guard.FS, s Settings, f Fallback, c Case) RootsView {
-	return s.fallbackView(fsys, 1, f, c, nil)
+	return (&terms{f, s}).fallbackView(fsys, 1, c, nil)
 }

@@ -258,8 +258,7 @@ func (m *Manager) TryAwait() (RootsView, bool) {
 func (m *Manager) impatientView(s *state, now time.Time) RootsView {
 	v := s.viewAt(now)
 	if !s.settled {
-		now := m.terms.Load()
-		v = now.settings.fallbackView(m.fsys, 0, now.fallback, CaseFailed, ErrNoAnswer)
+		v = m.terms.Load().fallbackView(m.fsys, 0, CaseFailed, ErrNoAnswer)
 		v.waiting = !s.greeted
 		return v
 	}

@@ -150,7 +150,7 @@ func (l *loop) greetClient(g greeting) {
 
 // publishUnsupported is the view for a client that cannot give roots.
 func (l *loop) publishUnsupported() {
-	l.rootsView = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
+	l.rootsView = l.terms.fallbackView(l.m.fsys, l.m.generation.Add(1), CaseUnsupported, nil)
 	if l.rootsView.Open {
 		l.m.log.Warn().Msg("the client gives no roots, no fallback is configured, and no project is known: no boundary is enforced (roots.when.unsupported)")
 	}
@@ -248,7 +248,7 @@ func (l *loop) expireKept() {
 }
 
 func (l *loop) fallBack(err error) {
-	l.rootsView = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseFailed, err)
+	l.rootsView = l.terms.fallbackView(l.m.fsys, l.m.generation.Add(1), CaseFailed, err)
 }
 
 // publishState replaces the state that readers see, and wakes those who wait for it.

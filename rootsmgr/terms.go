@@ -55,11 +55,11 @@ func (m *Manager) ViewUnder(fallback Fallback, s Settings) RootsView {
 	generation := rootsView.Snapshot.Generation()
 	switch {
 	case now.greeting.withCall && now.asked == nil:
-		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, errWithCalls)
+		return t.fallbackView(m.fsys, generation, CaseFailed, errWithCalls)
 	case !now.greeting.withCall && !now.greeting.supported:
-		return t.settings.fallbackView(m.fsys, generation, fallback, CaseUnsupported, nil)
+		return t.fallbackView(m.fsys, generation, CaseUnsupported, nil)
 	case now.asked == nil:
-		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, rootsView.Err)
+		return t.fallbackView(m.fsys, generation, CaseFailed, rootsView.Err)
 	}
 	next, _ := t.reckonView(m.fsys, t.remapAnswer(m.fsys, now.asked, func() uint64 { return generation }), now.askedUnder, func() uint64 { return generation })
 	if rootsView.Stale && !now.greeting.withCall {

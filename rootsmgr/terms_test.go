@@ -149,6 +149,19 @@ func TestReconfigure(t *testing.T) {
 			d.call().judged(t, "failed")
 		})
 	})
+	t.Run("a guessed project", func(t *testing.T) { // which is the session's, and no reload knows it
+		guessed := with(NoRootsPolicy{Project: true})
+		guessed.AtWorkDir = true
+		fallback := Fallback{Guess: Guess{Project: RootEntry{URI: "/a"}, WorkDir: RootEntry{URI: "/a/sub"}}}
+		bubble(t, setup{settings: guessed, fallback: fallback}, func(t *testing.T, d *session) {
+			d.NoteHandshake(false, false)
+			d.call().judged(t, "known /a by project (guessed)")
+			slower := guessed
+			slower.Timeout = time.Hour
+			d.previewed(t, Fallback{}, slower)
+			d.call().judged(t, "known /a by project (guessed)")
+		})
+	})
 	t.Run("timeouts", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			s := deny

@@ -111,11 +111,12 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) RootsView {
 	return v
 }
 
-// fallbackView returns the RootsView if the client gives no roots, under the ceiling of the
-// settings: c is CaseUnsupported or CaseFailed, err why the question failed. If the
+// fallbackView returns the RootsView by these terms if the client gives no roots, under their
+// ceiling: c is CaseUnsupported or CaseFailed, err why the question failed. If the
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
-func (settings Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) RootsView {
+func (t *terms) fallbackView(fsys guard.FS, generation uint64, c Case, err error, skipped ...Skipped) RootsView {
+	settings, f := t.settings, t.fallback
 	top := settings.ceilingSnapshot(fsys, generation)
 	bp := blueprint{skipped: skipped, top: top, places: settings.settingPlaces()}
 	v := RootsView{Case: c, Err: err}

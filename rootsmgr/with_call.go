@@ -125,8 +125,8 @@ func (m *Manager) standIn() *standIns {
 	}
 	s := &standIns{
 		terms:      t,
-		undeclared: t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseUnsupported, nil),
-		waiting:    t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseFailed, errWithCalls),
+		undeclared: t.fallbackView(m.fsys, m.generation.Add(1), CaseUnsupported, nil),
+		waiting:    t.fallbackView(m.fsys, m.generation.Add(1), CaseFailed, errWithCalls),
 	}
 	s.waiting.Assumed = true
 	m.calls.stands.Store(s)
@@ -164,7 +164,7 @@ func (l *loop) heardWithCall(incoming *callRoots) {
 func (t *terms) reckonView(fsys guard.FS, s, top *Snapshot, next func() uint64) (v RootsView, unusable int) {
 	v = AnsweredView(s, t.settings.When).underCeiling(top)
 	if unusable = v.unusable; unusable > 0 && !t.fallback.IsEmpty() {
-		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)
+		v = t.fallbackView(fsys, next(), CaseFailed, errUnusable, s.Skipped()...)
 		v.Snapshot.behind = append(v.Snapshot.behind, s)
 		v.unusable = unusable
 	}
