@@ -1,6 +1,9 @@
 package shell
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,14 +113,31 @@ func TestPowerShell(t *testing.T) {
 func TestWindowsBounds(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		strings.Repeat("cmd /c ", 20) + "type a":                      "more than 8 shell strings in each other",
-		"set A=1& set A=2& set A=3& echo " + strings.Repeat("%A%", 6): "more words than can be judged",
-		strings.Repeat("set A=%A%b&", 40):                             "",
+		strings.Repeat("cmd /c ", 20) + "type a":                                            "more than 8 shell strings in each other",
+		"set A=1& set A=2& set A=3& echo " + strings.Repeat("%A%", 6):                       "more words than can be judged",
+		strings.Repeat("set A=%A%b&", 40):                                                   "",
+		manyValues("set A=%d&", 22) + manyValues("set B=%d&", 22) + "set C=%A% %B%":         "",
+		manyValues("set A=%d&", 24) + manyValues("set B=%d&", 24) + "set C=%A% %B%":         "more words than can be judged",
+		manyValues("$a='%d';", 24) + manyValues("$b='%d';", 24) + "gc ($a + $b)":            "more words than can be judged",
+		manyValues("$a='%d';", 24) + manyValues("$b='%d';", 24) + "gc ($a, $b -join '')":    "more words than can be judged",
+		manyValues("$a='%d';", 24) + manyValues("$b='%d';", 24) + "gc ('{0}{1}' -f $a, $b)": "more words than can be judged",
 	} {
-		if got := ReadWindows(text, depth, budget.New(0), windowsVariable)[0].Fault; got != want {
-			t.Errorf("%.40s: %q, want %q", text, got, want)
+		faults := map[string]bool{} // of the dialects
+		for _, r := range ReadWindows(text, depth, budget.New(0), windowsVariable) {
+			faults[r.Fault] = true
+		}
+		if !faults[want] || want == "" && len(faults) > 1 {
+			t.Errorf("%.40s: %q, want %q", text, slices.Collect(maps.Keys(faults)), want)
 		}
 	}
+}
+
+// manyValues gives a variable as many values as n.
+func manyValues(assignment string, n int) (text string) {
+	for i := range n {
+		text += fmt.Sprintf(assignment, i)
+	}
+	return text
 }
 
 // TestMatchesOnWindows: letter case does not count, nor does what a short name may be.

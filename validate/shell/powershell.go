@@ -70,7 +70,9 @@ func (w *windows) powershell() {
 			w.line.start(i)
 			w.line.now.value = w.line.now.value || w.line.isEmpty()
 			w.put(i, w.psValues(m)...)
-			i += len(m) - 1
+			if i += len(m) - 1; i+1 < len(s) && s[i+1] == '+' {
+				w.end(i + 1)
+			}
 		case c == 'f' && begins && loop.MatchString(head(s[i:])), c == 'F' && begins && loop.MatchString(head(s[i:])):
 			m := loop.FindStringSubmatch(head(s[i:]))
 			w.set = strings.ToLower(m[1])
@@ -325,11 +327,15 @@ func (w *windows) joined(words []token, set string) {
 		if words[i].text() != "+" {
 			continue
 		}
-		texts := words[i-1].texts
+		texts, withSign := words[i-1].texts, words[i-1].texts // as an argument, $a+b keeps the sign
+		if words[i-1].quoted {
+			withSign = nil
+		}
 		for ; i+1 < len(words) && words[i].text() == "+"; i += 2 {
-			texts = w.products(texts, words[i+1].texts, "")
+			texts, withSign = w.products(texts, words[i+1].texts, ""), w.products(withSign, words[i+1].texts, "+")
 		}
 		keep(texts)
+		keep(withSign)
 	}
 	for i, t := range words {
 		if i+1 == len(words) {
@@ -341,18 +347,37 @@ func (w *windows) joined(words []token, set string) {
 			if i == 0 {
 				parts = w.last
 			}
-			keep(w.joinWords(parts, words[i+1].text()))
+			for _, glue := range words[i+1].texts {
+				keep(w.joinWords(parts, glue))
+			}
 		case "-f":
-			if i == 0 || !strings.Contains(words[i-1].text(), "{0") {
-				break
+			if i > 0 {
+				keep(w.formatTexts(words[i-1].texts, words[i+1:min(len(words), i+1+maxFormatted)]))
 			}
-			text := words[i-1].text()
-			for k, t := range words[i+1 : min(len(words), i+1+maxFormatted)] {
-				text = strings.ReplaceAll(text, "{"+strconv.Itoa(k)+"}", t.text())
-			}
-			keep([]string{text})
 		}
 	}
+}
+
+// formatTexts returns all texts that formats may become with words in the places of their numbers. A text without a place is no format.
+func (w *windows) formatTexts(formats []string, words []token) (texts []string) {
+	for _, f := range formats {
+		if strings.Contains(f, "{0") {
+			texts = append(texts, f)
+		}
+	}
+	for k, t := range words {
+		place := "{" + strconv.Itoa(k) + "}"
+		var filled []string
+		for _, text := range texts {
+			for _, value := range t.texts {
+				if filled = w.addText(filled, strings.ReplaceAll(text, place, value)); !strings.Contains(text, place) {
+					break
+				}
+			}
+		}
+		texts = filled
+	}
+	return texts
 }
 
 // joinWords returns all texts that words may have together, with glue between them.
@@ -368,10 +393,20 @@ func (w *windows) joinWords(words []token, glue string) []string {
 func (w *windows) products(begins, ends []string, glue string) (list []string) {
 	for _, begin := range begins {
 		for _, end := range ends {
-			if len(list) < maxTexts && w.spend(len(begin)+len(end)) {
-				list = append(list, begin+glue+end)
-			}
+			list = w.addText(list, begin+glue+end)
 		}
+	}
+	return list
+}
+
+// addText adds a text to those that a word may become. There is a Fault if there are too many of them.
+func (w *windows) addText(list []string, text string) []string {
+	switch {
+	case w.Fault != "":
+	case len(list) == maxTexts:
+		w.Fault = "more words than can be judged"
+	case w.spend(len(text)):
+		list = append(list, text)
 	}
 	return list
 }
