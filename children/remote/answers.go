@@ -230,7 +230,7 @@ func (w *wire) openStream(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
-		defer drainRest(resp.Body)
+		defer resp.Body.Close() // which may never end
 		return nil, statusError(resp)
 	}
 	return resp, nil

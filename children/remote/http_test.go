@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -423,6 +424,25 @@ func TestRemoteBoundsAnswers(t *testing.T) {
 	}
 	if _, err := l.Call(t.Context(), "fail"); err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "headers") || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNoStreamThatNeverEnds: a server that answers with something else than a stream of events, and never ends that, is given up at once.
+func TestNoStreamThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write(bytes.Repeat([]byte("x"), 4096))
+		_ = http.NewResponseController(w).Flush()
+		<-over
+	}))
+	t.Cleanup(func() { close(over); s.Close() })
+	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.SSE})
+	ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
+	defer cancel()
+	if _, err := l.Call(ctx, "initialize", []byte("{}")); err == nil || !strings.Contains(err.Error(), "HTTP status 200") {
+		t.Error(err)
 	}
 }
 
