@@ -311,7 +311,7 @@ const maxMoves = 3
 func (child *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
 	gen, retired := child.currentWanted().Gen, child.accepting.Done()
 	first := child.snapshot.Load()
-	var seen *run.Run // that was told about what has moved, and is what serves all the same
+	var seen *run.Run // the run that the owner has looked at since, and kept although a path had moved
 	moves := 0
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
@@ -342,8 +342,8 @@ func (child *childInstance) acquireLease(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// awaitMove has the owner look again at what a run is held to that has these roots
-// applied. It returns the generation to wait for.
+// awaitMove has the owner look again at the paths to which a run is held, if these roots are still the ones
+// that were applied to it. It returns the generation to wait for.
 func (child *childInstance) awaitMove(applied uint64) (gen uint64) {
 	child.updateWanted(func(w *wantedState) bool {
 		news := w.Gen == applied // else someone has told already

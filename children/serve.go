@@ -78,7 +78,7 @@ const idle = "stopped after being idle; the next call starts it"
 // loginDelay is the longest pause before a server that asks for a login is started again.
 const loginDelay = 2 * time.Second
 
-// backOff counts a failure and publishes it. s is the run that was ready and
+// backOff counts a failure and publishes it. served is the run that was ready and
 // died; nil for a start that failed, which ends the wait of all callers.
 func (child *childInstance) backOff(err *run.UnavailableError, served *servedRun) {
 	lived := time.Duration(0)

@@ -244,7 +244,7 @@ func (s *Supervisor) planWith(child *childInstance, w wantedState) (cwd string, 
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
 
-// machineFor returns what a start of c would be planned with, but for the name
+// machineFor returns what a start of child would be planned with, but for the name
 // of the folder of its own.
 func (s *Supervisor) machineFor(child *childInstance) launch.Machine {
 	m := child.baseMachine().WithShelter(child.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(sandbox.RealPath(os.TempDir()), ownFolder))

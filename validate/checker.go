@@ -65,9 +65,8 @@ type Checker struct {
 	views     *memo.Map[*policy.Compiled, *Checker] // what it amounts to for people, shared by all of those; nil: the same for everybody
 }
 
-// ForPrincipal returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals about whom the
-// same rules are get the same one. If no rule is for some people only, that is c itself. What c judges by itself, it
-// judges as for no one; see [policy.Compiled.For].
+// ForPrincipal returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals with the same rules get the
+// same Checker. It is checker itself if no rule is for some people only. checker itself judges as for no one; see [policy.Compiled.For].
 func (checker *Checker) ForPrincipal(who principal.Principal) *Checker {
 	if checker == nil || checker.views == nil {
 		return checker
@@ -78,7 +77,7 @@ func (checker *Checker) ForPrincipal(who principal.Principal) *Checker {
 	})
 }
 
-// rulingFor returns what the policy says about a tool that c, or what c is For, has prepared.
+// rulingFor returns what the policy says about a tool, which this Checker or the one that it was made of has prepared.
 func (checker *Checker) rulingFor(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(checker.policy) }
 
 // RefusesTool reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request

@@ -5,8 +5,8 @@ import "time"
 const (
 	firstDelay = 250 * time.Millisecond
 	maxDelay   = time.Minute
-	// maxFailures in a row open the circuit: from then on only a call, and only
-	// after the delay, starts the child again.
+	// maxFailures in a row are a crash loop: a child that has never been ready is started again by itself until then. Afterwards, and if it
+	// was ready once, only a call starts it, after the delay.
 	maxFailures = 5
 	// soundAfter is how long a run must have been ready for its end to count as
 	// the first failure and not as one more.

@@ -81,8 +81,8 @@ func (r *Run) failureError(ctx context.Context, err error) error {
 	return r.goneError(err)
 }
 
-// startsAgain is told behind the reason why a child is gone. After a few ends in a row the next start has a delay, and calls until
-// then are refused: see health.History.
+// startsAgain is told behind the reason why a child is gone. The next start has a delay, which grows with each end
+// in a row. A call waits for it if the delay is short, and is refused otherwise: see health.History.
 const startsAgain = "; the next call starts it again, after a delay if it ends again and again"
 
 // goneError returns the error of a call whose run has ended.

@@ -191,7 +191,7 @@ type CallPosition struct {
 	Call int // from 1, of a line that tells about several; else 0
 }
 
-// DecisionPosition returns the position of the decision that o is the outcome of.
+// DecisionPosition returns the position of the decision that this is the outcome of.
 func (outcome *Outcome) DecisionPosition() CallPosition {
 	return CallPosition{outcome.DecisionLine, outcome.Call}
 }

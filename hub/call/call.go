@@ -98,7 +98,7 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, ownName string) splicing {
 	return splicing{m.Params, quoted, progressTokenOf(m), ownName, carrier, carrier.Context}
 }
 
-// traceEdit returns the edit that _meta needs; own is the hub's progress token, nil for none.
+// traceEdit returns the edit that _meta needs; hubToken is the hub's progress token, nil for none.
 func (r *splicing) traceEdit(hubToken []byte) jsonrpc.Edit {
 	return r.carrier.Edit(r.raw, r.progressToken, hubToken, r.traceForChild)
 }

@@ -12,7 +12,7 @@ import (
 
 // For returns the catalogue as it is shown to those whose calls a Checker judges: a tool whose every call is denied,
 // whatever its arguments, is neither listed nor found by a search. By its name it is there: a call of it is judged, and its
-// denial reports why. The same Checker gives the same Catalog. If it denies nothing so, that is c itself.
+// denial reports why. The same Checker gives the same Catalog. If it denies nothing so, that is catalog itself.
 func (catalog *Catalog) For(by *validate.Checker) *Catalog {
 	if by.Rules() == nil {
 		return catalog

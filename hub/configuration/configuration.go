@@ -81,7 +81,7 @@ func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 	}
 }
 
-// fillFrom makes c what the settings say. mark gives each child its revision.
+// fillFrom makes the Configuration what the settings say. mark gives each child its revision.
 func (conf *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(*Child)) error {
 	if set.Checker == nil {
 		return errors.New("hub: a Checker is needed: without one nothing may be dispatched")
@@ -207,7 +207,7 @@ func (conf *Configuration) noteDenied() {
 	}
 }
 
-// IsDenied reports whether the rules deny everything of a child to the principals that c is for, or no toolset shows any of it. It
+// IsDenied reports whether the rules deny everything of a child to the principals that this Configuration is for, or no toolset shows any of it. It
 // serves none of them, and they are shown nothing that it says about itself.
 func (conf *Configuration) IsDenied(child string) bool {
 	return conf.denied[child] || conf.toolsetView != nil && !conf.toolsetView.ShowsServer(child)

@@ -22,21 +22,21 @@ type audienceConfiguration struct {
 	view *Configuration
 }
 
-// For returns what is in force for a session: it follows c.
+// For returns what is in force for a session. It follows what is in force for all.
 func (current *Current) For(who Audience) *Current {
 	out := &Current{common: current.Common()}
 	out.who.Store(&who)
 	return out
 }
 
-// NoteClient takes in how the client of a session calls itself. c is For someone. It is called once, before anything is looked up.
+// NoteClient takes in how the client of a session calls itself. current is For someone. NoteClient is called once, before anything is looked up.
 func (current *Current) NoteClient(name string) {
 	who := *current.who.Load()
 	who.Toolsets.Client = name
 	current.who.Store(&who)
 }
 
-// Common returns the Current that a reload sets: c itself, unless it is For someone.
+// Common returns the Current that a reload sets: current itself, unless it is For someone.
 func (current *Current) Common() *Current {
 	if current.common != nil {
 		return current.common
@@ -44,7 +44,7 @@ func (current *Current) Common() *Current {
 	return current
 }
 
-// Set puts a Configuration in force. c is not For someone.
+// Set puts a Configuration in force. current is not For someone.
 func (current *Current) Set(now *Configuration) { current.now.Store(now) }
 
 // InForce returns the Configuration that counts for what starts now.

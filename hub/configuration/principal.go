@@ -22,9 +22,9 @@ type audienceKey struct {
 	toolsets string // as toolset.View.Key tells
 }
 
-// For returns what c is for a session: the same, but for the rules of the policy that are for others, and for what no toolset of the session
-// shows. That is not there: c has no such child. Sessions about which the same rules are and that have the same toolsets get the same
-// Configuration. It is in force as long as c is, and shares what is read of offers. If nothing differs, it is c.
+// For returns the Configuration as a session sees it: without the rules of the policy that are for others, and without what no toolset of the
+// session shows. Sessions with the same rules and the same toolsets get the same Configuration. It is in force as long as conf is, and shares
+// what is read of offers. If nothing differs, it is conf.
 func (conf *Configuration) For(who Audience) *Configuration {
 	if conf.views == nil {
 		return conf
@@ -58,7 +58,7 @@ func (conf *Configuration) makeView(checker *validate.Checker, toolsetView *tool
 	return out
 }
 
-// Common returns what is the same for all sessions: c itself, unless it is For someone.
+// Common returns what is the same for all sessions: conf itself, unless it is For someone.
 func (conf *Configuration) Common() *Configuration {
 	if conf.common != nil {
 		return conf.common
@@ -66,5 +66,5 @@ func (conf *Configuration) Common() *Configuration {
 	return conf
 }
 
-// ofAll is c as it counts for what serves everybody: no rule for some people opens anything there.
+// ofAll returns the Configuration for what serves all sessions: no rule for some people opens anything there.
 func (conf *Configuration) ofAll() *Configuration { return conf.Common().For(Audience{}) }

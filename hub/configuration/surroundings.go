@@ -61,7 +61,7 @@ func (conf *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
 	return set, nil
 }
 
-// ForClient makes the Configuration of sessions in the surroundings that set is for. c is the
+// ForClient makes the Configuration of sessions in the surroundings that set is for. conf is the
 // Configuration of the hub's own surroundings.
 func (conf *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configuration, error) {
 	e := newConfiguration(conf.Number, conf.skills)

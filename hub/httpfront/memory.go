@@ -29,7 +29,7 @@ var errHeld = errors.New("the requests that are being read or served hold too mu
 // whatever the others take.
 type byteBudget struct{ taken atomic.Int64 }
 
-// takeBytes adds n bytes and reports whether the total stays within most. The caller calls give in
+// takeBytes adds n bytes and reports whether the total stays within most. The caller calls giveBytes in
 // either case. own is what the principal takes; nil: no one is told apart. isDivided: there may be
 // others. isFirst: nothing was taken before.
 func (p *byteBudget) takeBytes(own *atomic.Int64, n, most int64, isDivided bool) (ok, isFirst bool) {
@@ -88,9 +88,9 @@ func (body *bodyReservation) releaseBytes() {
 	}
 }
 
-// reserveAnswer counts an answer that is about to be written, until releaseAnswer: what clients
-// call for and do not read is held, all together, up to as much as their bodies.
-// One that there is no room for becomes an error, but not the only one.
+// reserveAnswer counts an answer that is about to be written, until releaseAnswer. All answers
+// that clients have not read yet may take as much as the bodies of requests may. An answer for which there is no room
+// becomes an error, unless it is the only one.
 func (f *Front) reserveAnswer(session *FrontSession, answer *jsonrpc.Answer) (n int64) {
 	n = int64(len(answer.Result) + len(answer.Error))
 	if n <= smallBody {
