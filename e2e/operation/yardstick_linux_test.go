@@ -227,7 +227,7 @@ func callsOfAStart(t *testing.T, servers int) map[string]int {
 	}
 	raw, err := os.ReadFile(out)
 	world.Must(t, err)
-	slow := time.Since(began) > 2*time.Second // so long after the first server the list is written
+	slow := time.Since(began) > 2*time.Second        // so long after the first server the list is written
 	s.ExitStatus = s.Close(2 * world.StopBound).Code // strace fails at the end if a process that it stops is killed meanwhile
 	s.End(2 * world.StopBound)
 	seen := map[string]int{}
