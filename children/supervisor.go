@@ -56,7 +56,7 @@ func NewSupervisor(options SupervisorOptions) *Supervisor {
 		log: options.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*childInstance{}, retired: map[*childInstance]struct{}{}, bySession: map[string][]*childInstance{}, held: map[spec.Key]int{},
 		common: common{SupervisorOptions: options, machine: launch.NewMachine(options.Environ, options.Home, options.Dir), jitter: rand.Float64, pace: health.UsualPace},
 	}
-	s.common.Specs = nil // Apply replaces them
+	s.common.Specs = nil // ApplySpecs replaces them
 	if s.common.Launcher == nil {
 		s.common.Launcher = ByURL{}
 	}

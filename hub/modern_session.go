@@ -139,7 +139,7 @@ func (s *Session) noteModernClient(first *declaration.Claims) {
 
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
-// ends when the client no longer wants an answer, and then no one reads it.
+// ends when the client no longer wants an answer or may not have it any more.
 func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out modern.RequestNotifier) jsonrpc.Answer {
 	meta, refusal, ok := modern.ReadMeta(m)
 	if !ok {

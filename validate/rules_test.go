@@ -29,7 +29,7 @@ func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want policy.Decisi
 	}
 }
 
-// TestContentKeys is rule 5: prose is exempt whatever it holds, and what is never exempt.
+// TestContentKeys: prose is exempt whatever it holds, and what is never exempt.
 func TestContentKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,7 +86,7 @@ func TestPatchHeaders(t *testing.T) {
 	)
 }
 
-// TestSchemaPaths is rule 10.
+// TestSchemaPaths: a schema may tell that an argument holds a path.
 func TestSchemaPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,7 @@ func TestSchemaPaths(t *testing.T) {
 		`{"properties":{"zz":{"description":"The path to the workspace directory. Must exist."}}}`, `{"properties":{"zz":{"description":"Optional directory path"}}}`,
 	} {
 		tool := define(schema)
-		// "src/../passwd" is a link to a file outside without a slash that rule 2 would look at.
+		// passwd leads outside, and has no slash that would make it a path by itself.
 		judgeAll(t, w, c, tool, policy.Deny, `{"zz":"passwd"}`)
 		judgeAll(t, w, c, tool, policy.Allow, `{"zz":"a.txt"}`)
 	}
@@ -131,7 +131,7 @@ func TestSchemaPaths(t *testing.T) {
 	}
 }
 
-// TestDevices is rule 7.
+// TestDevices: what the system gives to every program is no path outside, and the rest of its folder is one.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,7 +188,7 @@ func TestLongPaths(t *testing.T) {
 	}
 }
 
-// TestWrappedURIs is rule 6: the inside of a wrapper counts.
+// TestWrappedURIs: the inside of a wrapper counts.
 func TestWrappedURIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

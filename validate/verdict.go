@@ -32,7 +32,7 @@ type Reading struct {
 	Path   string // absolute, as the child would be handed it
 	Target string // where it leads, "" if that could not be found out
 	Root   string // path of the root that contains it, "" for none
-	Code   string // of Codes
+	Code   string // a constant of codes.go
 	Err    string // why, if it could not be resolved
 	Asks   bool   // a rule escalates it, and no grant covers it
 	Linked bool   // links on the way make it lead elsewhere than its text says
@@ -48,7 +48,7 @@ type FindingVerdict struct {
 	Readings []Reading // at most maxReadings; the offending one is among them
 	Decision policy.Decision
 	Rule     string // name of the policy's rule that matched it, "" where none did
-	Code     string // of Codes
+	Code     string // a constant of codes.go
 	Target   string // the target of the offending reading, else the target of the first one
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" if that cannot help

@@ -42,7 +42,7 @@ type attempt struct {
 	mayHaveWaited bool                 // the attempt may have waited for its child: the roots are looked at again
 }
 
-// noRoots are the no roots that a call without a path is judged by. It is not changed.
+// noRoots is the view by which a call without a path is judged: it has no roots. It is not changed.
 var noRoots rootsmgr.RootsView
 
 // relevantRoots returns the roots that matter to the verdict: the roots of the client, or the server's own.

@@ -28,8 +28,8 @@ import (
 //   - Call.sendNotification: a notification. It calls Lease.Notify.
 //   - Sender.RelayAboutTask: a request about a task that the session has already. It calls Lease.Call.
 
-// sendAllowed has the child do what was let through and recorded, and brings its answer
-// back as it is.
+// sendAllowed has the child do what was let through and recorded, and returns the answer as
+// allowedCall.settleAnswer has it.
 func (call *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
 	s, allowed, serverTurn := call.sender, &call.allowed, call.serverTurn
 	call.serverTurn = nil // if it is judged again it takes another one

@@ -93,7 +93,7 @@ func (f *Front) refuseAsText(w http.ResponseWriter, r *http.Request, status int,
 	http.Error(w, text, status)
 }
 
-// answerPlain answers a request before whose answer nothing had to be said.
+// answerPlain writes the answer to a request of a client with a handshake, if nothing was streamed before it.
 func answerPlain(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.Answer, cancelled bool) {
 	exchange.extendWrite(w)
 	defer answer.Free()
@@ -107,7 +107,7 @@ func answerPlain(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.A
 	}
 }
 
-// answerPlainModern answers a request before whose answer nothing had to be said.
+// answerPlainModern writes the answer to a request of 2026-07-28, if nothing was streamed before it.
 func answerPlainModern(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.Answer, status int, callEnded bool) {
 	exchange.extendWrite(w)
 	defer answer.Free()

@@ -39,7 +39,7 @@ type FrontSession struct {
 	owner            string           // its key among callers; "" if no token is asked for
 	address          string           // of the request that began it
 	agent            string           // the User-Agent of that
-	principal        string           // the key of whom it belongs to, who may have several of those
+	principal        string           // the key of its owner, who may have several sessions
 	hubSession       HubSession       // nil if modernSession is set
 	modernSession    ModernSession    // nil if hubSession is set
 	standaloneStream *events.Stream   // what belongs to no request: the client's GET

@@ -12,7 +12,7 @@ import (
 // say is spliced, never decoded.
 
 // Caching describes how long a result may be kept, and by whom (2026-07-28,
-// server/utilities/Caching). The zero value is: not at all, and by no one else.
+// server/utilities/Caching). By the zero value it is not kept.
 type Caching struct {
 	TTL    int64 // milliseconds
 	Public bool

@@ -106,8 +106,8 @@ type IncomingRequest struct {
 // any more.
 type RequestHandler func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
-// Serve answers a request. ctx ends when the client no longer wants an answer, and
-// then no one reads it.
+// Serve answers a request. ctx ends when the client no longer wants an answer or may
+// not have it any more; then it is told the cause at most.
 func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandler) jsonrpc.Answer {
 	request, err := StripHopMembers(r.Message)
 	if err != nil {

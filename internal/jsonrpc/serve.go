@@ -229,7 +229,7 @@ func (conn *Conn) serveRequest(req *peerRequest) {
 		hasSlot = true
 	case <-ctx.Done():
 	}
-	if conn.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
+	if conn.ctx.Err() == nil && ctx.Err() == nil { // conn.ctx may end before ctx does, which is made of it
 		answer = conn.callHandler(ctx, m)
 	} else {
 		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(conn.ctx), context.Cause(ctx))))
