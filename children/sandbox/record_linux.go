@@ -173,7 +173,7 @@ func (r *Recorder) noteMake(p *Profile, n *notice, w watched) {
 	}
 }
 
-// noteMove remembers that a name goes, and where it goes to if there is a second path.
+// noteMove remembers the directories of a call that moves, removes or links a name: of its first path, and of its second if it has one.
 func (r *Recorder) noteMove(p *Profile, n *notice, w watched) {
 	r.recordRename(p, n.pathAt(w.dir, w.path), true)
 	if w.path2 != 0 {

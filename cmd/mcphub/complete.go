@@ -83,7 +83,7 @@ func configOf(cmd *cobra.Command) string {
 	return path
 }
 
-// sourceOf returns where the hub.json of the command line is read.
+// sourceOf returns the place from which the hub.json of the command line is read.
 func sourceOf(cmd *cobra.Command) *setup.Source {
 	src := newSource()
 	src.Config = configOf(cmd)
