@@ -181,7 +181,7 @@ func foreignRoots(p *place, s *spelling, n int) {
 func foreignConfiguration(p *place, s *spelling, n int) {
 	servers := map[string]any{"witness": server("foreign", `C:\tools\witness.exe`)}
 	fallback := []any{p.root}
-	var protected, rules []any
+	protected, rules := []any{}, []any{} // not nil, which is null in JSON: the hub refuses it
 	for i := range n {
 		share, name := s.share(), fmt.Sprintf("s%d", i)
 		switch s.IntN(9) {
