@@ -89,7 +89,7 @@ func (child *childInstance) keptFolder() string {
 	}
 	looks := child.currentWanted().looks.InBurst()
 	if fi, err := os.Lstat(dir); looks != nil && err == nil && fi.IsDir() { // where its parent lies is looked up once for all
-		if parent, ok := looks.Real(filepath.Dir(dir)); ok {
+		if parent, err := looks.Real(filepath.Dir(dir)); err == nil {
 			return filepath.Join(parent, filepath.Base(dir))
 		}
 	}

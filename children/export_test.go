@@ -14,7 +14,8 @@ func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 
 // Recall calls BoundedSupervisor.RecallOffer, as Ensure does, for a session without roots.
 func (s *Supervisor) Recall(k spec.Key) *offers.RawOffer {
-	return s.WithBoundary(sandbox.Boundary{}).RecallOffer(k, nil)
+	offer, _ := s.WithBoundary(sandbox.Boundary{}).RecallOffer(k, nil)
+	return offer
 }
 
 // SetRoots calls BoundedSupervisor.SetRoots, as Ensure does.

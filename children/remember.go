@@ -84,9 +84,9 @@ func (shared *common) recallOffer(seen string, s spec.Spec, k spec.Key, visible 
 	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(shared.clientProfile(k).Capabilities))
 }
 
-// recallManner returns how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
-func (shared *common) recallManner(s spec.Spec, k spec.Key) *offers.RawOffer {
-	return shared.memory.Recall(mannerOf(s), mannerDigest(shared.offerDigest(s, k)))
+// recallManner returns how a child of this Spec was spoken to last by the clients of an offerDigest; nil if that is not known.
+func (shared *common) recallManner(s spec.Spec, digest string) *offers.RawOffer {
+	return shared.memory.Recall(mannerOf(s), mannerDigest(digest))
 }
 
 // mannerOf names manners in the memory, beside the offers of the same Spec.
@@ -103,11 +103,20 @@ func mannerDigest(digest string) string {
 
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
 func (child *childInstance) recallManner() {
-	child.manner = child.common.recallManner(child.spec, child.key)
+	child.manner = child.common.recallManner(child.spec, child.takeDigest(child.currentWanted().looks))
 	child.history.spoke = eraOf(child.manner)
 	if child.startsLazily() {
 		child.setState(Cold, "")
 	}
+}
+
+// takeDigest returns the offerDigest of the child as it is now. A burst of starts, which shares looks, takes it once.
+func (child *childInstance) takeDigest(looks *sandbox.LstatCache) string {
+	h := &child.history
+	if looks.InBurst() == nil || h.digestIn != looks {
+		h.digest, h.digestIn = child.common.offerDigest(child.spec, child.key), looks
+	}
+	return h.digest
 }
 
 // visibleSights returns what the instance can see with what is wanted.
@@ -124,7 +133,7 @@ func (child *childInstance) publishRecalled(w wantedState) {
 		return
 	}
 	child.history.recalled, child.history.recalledFor = true, w.Gen
-	seen := child.common.narrowDigest(child.common.offerDigest(child.spec, child.key), child.spec, child.visibleSights(w))
+	seen := child.common.narrowDigest(child.takeDigest(w.looks), child.spec, child.visibleSights(w))
 	if child.history.greeted && child.history.offered == seen && (seen != "" || child.spec.SeesNoProject()) {
 		return
 	}

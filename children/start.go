@@ -35,8 +35,7 @@ func (child *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 		now.callerWaits, now.shouldRun, now.evict, now.looks = false, false, false, nil
 		return false
 	})
-	child.history.digest = child.common.offerDigest(child.spec, child.key)
-	child.history.sightsDigest = child.common.narrowDigest(child.history.digest, child.spec, child.visibleSights(w))
+	child.history.sightsDigest = child.common.narrowDigest(child.takeDigest(w.looks), child.spec, child.visibleSights(w))
 	child.history.starts++
 	child.history.planned = w.Gen
 	child.setState(Starting, child.history.last)

@@ -386,16 +386,16 @@ func (s *Supervisor) currentSnapshot(k spec.Key, spec spec.Spec) *instanceSnapsh
 }
 
 // RecallOffer returns what a server offered when it was listed last for those with the same rights and roots, in this run of the hub
-// or an earlier one with the very same entry and program, to a client with the same capabilities, else with none; nil if that
-// is not known. It reads at most two small files and starts nothing. What comes from it may be shown; a Lease reports what the
-// server offers now.
-func (b BoundedSupervisor) RecallOffer(k spec.Key, roots []guard.Root) *offers.RawOffer {
+// or an earlier one with the very same entry and program, to a client with the same capabilities, else with none. If that
+// is not known it is nil, and manner is what RecallManner returns. RecallOffer reads at most three small files and starts nothing.
+// What comes from it may be shown; a Lease reports what the server offers now.
+func (b BoundedSupervisor) RecallOffer(k spec.Key, roots []guard.Root) (offer, manner *offers.RawOffer) {
 	spec, ok := b.s.specOf(k)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	if v := b.s.currentSnapshot(k, spec); v != nil && v.offer != nil && v.offer.IsWhole() {
-		return v.offer
+		return v.offer, nil
 	}
 	return b.RecallOfferAs(spec, k, roots)
 }
@@ -406,13 +406,15 @@ func (s *Supervisor) RecallManner(k spec.Key) *offers.RawOffer {
 	if !ok {
 		return nil
 	}
-	return s.common.recallManner(spec, k)
+	return s.common.recallManner(spec, s.common.offerDigest(spec, k))
 }
 
-// RecallOfferAs works like Recall for an entry that is not configured yet, or is configured differently.
-func (b BoundedSupervisor) RecallOfferAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.RawOffer {
+// RecallOfferAs works like RecallOffer for an entry that is not configured yet, or is configured differently.
+func (b BoundedSupervisor) RecallOfferAs(spec spec.Spec, k spec.Key, roots []guard.Root) (offer, manner *offers.RawOffer) {
 	spec = spec.WithDefaults()
-	at := sights{roots, b.boundary, b.whose}
-	o, _ := b.s.common.recallOffer(b.s.common.narrowDigest(b.s.common.offerDigest(spec, k), spec, at), spec, k, at)
-	return o
+	at, digest := sights{roots, b.boundary, b.whose}, b.s.common.offerDigest(spec, k)
+	if offer, _ = b.s.common.recallOffer(b.s.common.narrowDigest(digest, spec, at), spec, k, at); offer == nil {
+		manner = b.s.common.recallManner(spec, digest)
+	}
+	return offer, manner
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,14 +29,13 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 		if known[c.Spec.Name] != nil || conf.IsDenied(c.Spec.Name) {
 			continue
 		}
-		var raw *offers.RawOffer
+		var offer, manner *offers.RawOffer
 		if ok {
-			raw = s.assignedSession.Recall(conf, c, rootsView)
+			offer, manner = s.assignedSession.Recall(conf, c, rootsView)
+		} else {
+			manner = s.assignedSession.Manner(c)
 		}
-		if raw == nil {
-			raw = s.assignedSession.Manner(c)
-		}
-		if raw != nil {
+		if raw := cmp.Or(offer, manner); raw != nil {
 			known[c.Spec.Name] = conf.ReadOffer(c, raw)
 		}
 	}

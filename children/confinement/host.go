@@ -1,6 +1,8 @@
 package confinement
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -90,8 +92,11 @@ func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
 	h.disk.IsProgram = func(path string) bool { return lookOnce(h, "program", path, disk.IsProgram) }
 	real := func(path string) string {
 		if disk.ofSystem {
-			if real, ok := looks.Real(path); ok {
+			switch real, err := looks.Real(path); {
+			case err == nil:
 				return real
+			case errors.Is(err, fs.ErrNotExist):
+				return path
 			}
 		}
 		return disk.Real(path)

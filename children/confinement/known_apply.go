@@ -237,10 +237,11 @@ func (h Host) ownFolder(dir string) bool {
 func (h Host) resolvePath(path string) string {
 	path = filepath.Clean(path)
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
-		if real, ok := h.looks.Real(at); ok {
-			return filepath.Join(real, rest)
+		real, err := h.looks.Real(at)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			real, err = filepath.EvalSymlinks(at)
 		}
-		if real, err := filepath.EvalSymlinks(at); err == nil {
+		if err == nil {
 			return filepath.Join(real, rest)
 		}
 		if at == filepath.Dir(at) {

@@ -156,7 +156,7 @@ func (h Host) closedFolder() string {
 	if h.memory == nil || h.memory.consent.Closed() == "" {
 		return ""
 	}
-	if real, ok := h.looks.Real(h.memory.consent.Closed()); ok {
+	if real, err := h.looks.Real(h.memory.consent.Closed()); err == nil {
 		return real
 	}
 	return sandbox.RealPath(h.memory.consent.Closed())

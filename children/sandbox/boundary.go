@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -143,21 +144,27 @@ func lookNow(path string) (at look) {
 	return at
 }
 
-// Real returns a path without links. ok is false if that cannot be told by text, or nothing is there: a name before ".."
-// may be a link, and Windows has more than one name for a file.
-func (cache *LstatCache) Real(path string) (real string, ok bool) {
+// errNotByText reports that the system has to follow a path.
+var errNotByText = errors.New("the path cannot be followed by text")
+
+// Real returns a path without links. The error is fs.ErrNotExist if nothing is there, and another one if only the system knows:
+// a name before ".." may be a link, and Windows has more than one name for a file.
+func (cache *LstatCache) Real(path string) (string, error) {
 	if filepath.Separator != '/' || !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return "", false
+		return "", errNotByText
 	}
 	hops := cache.Hops(path)
 	for _, hop := range hops[:len(hops)-1] {
 		if _, to := cache.firstLink(hop); filepath.Clean(to) != to {
-			return "", false // so ".." stands at its beginning alone, if at all
+			return "", errNotByText // so ".." stands at its beginning alone, if at all
 		}
 	}
-	real = hops[len(hops)-1]
+	real := hops[len(hops)-1]
 	at := cache.lookAt(real)
-	return real, at.err == nil && at.to == ""
+	if at.err == nil && at.to != "" {
+		return "", errNotByText // too many links
+	}
+	return real, at.err
 }
 
 // Hops returns the spellings of a path on the way to its target: itself, and itself with

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +61,7 @@ func TestLooks(t *testing.T) {
 func TestLooksReal(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
-	told := 0
+	links, nowhere := 0, 0
 	seeds.Check(t, func(t *rapid.T) {
 		top, err := os.MkdirTemp("", "looks")
 		if err != nil {
@@ -89,16 +91,20 @@ func TestLooksReal(t *testing.T) {
 		looks := NewLstatCache()
 		for range 8 {
 			p := top + "/" + path.Draw(t, "path")
-			got, ok := looks.Real(p)
-			if want, err := filepath.EvalSymlinks(p); ok && (err != nil || got != want) {
+			got, told := looks.Real(p)
+			switch want, err := filepath.EvalSymlinks(p); {
+			case told == nil && (err != nil || got != want):
 				t.Fatalf("%s leads to %s by text, and to %s: %v", p, got, want, err)
-			}
-			if ok && got != p {
-				told++
+			case errors.Is(told, fs.ErrNotExist) && err == nil:
+				t.Fatalf("%s leads nowhere by text, and to %s", p, want)
+			case told == nil && got != p:
+				links++
+			case errors.Is(told, fs.ErrNotExist):
+				nowhere++
 			}
 		}
 	})
-	if told == 0 {
-		t.Error("text never told of a link")
+	if links == 0 || nowhere == 0 {
+		t.Errorf("text told of %d links and of %d paths that lead nowhere", links, nowhere)
 	}
 }

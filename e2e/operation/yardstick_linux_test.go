@@ -183,7 +183,7 @@ func memoryUnderLoad(t *testing.T) (why string) {
 
 // maxMore are the most system calls for one more server that starts with others, by the hub and by the server. What all confined servers
 // open is looked at once for all, and opened once.
-var maxMore = map[string]int{"newfstatat": 84, "openat2": 13, "landlock_add_rule": 60, "all looks": 175}
+var maxMore = map[string]int{"newfstatat": 60, "openat2": 13, "landlock_add_rule": 60, "all looks": 150}
 
 // TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
 // offer, which is a hint. One more server costs a bounded number of looks: in one of three tries, since servers start together for a
