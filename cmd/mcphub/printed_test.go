@@ -73,7 +73,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 
 // rawPrints are the functions that write what others wrote as it is, for one reason each.
 var rawPrints = map[string]string{
-	"demo.go sayLine": "the demo paints, and prints nothing of others", "audit_page.go printDecision": "it is made by layout.Printf", "call.go printResult": "off a terminal it is what the server sent",
+	"demo.go sayLine": "the demo paints, and prints nothing of others", "audit_formats.go printDecision": "it is made by layout.Printf", "call.go printResult": "off a terminal it is what the server sent",
 	"manual.go schemaCommand": "mcphub's own text", "manual.go manCommand": "mcphub's own text", "manual.go manualPage": "mcphub's own text",
 }
 

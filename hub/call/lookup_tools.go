@@ -2,17 +2,20 @@ package call
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"mcphub/children/offers"
 	"mcphub/hub/catalog"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/printable"
 )
 
 // CalledTool returns the tool that a call is of, nil if it is none, or the
@@ -92,4 +95,150 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		}
 	}
 	return offering.Tool{}, jsonrpc.RefuseParams(failure.UnknownTool(name, s.Offering.Catalog(), owners()))
+}
+
+// ToolCallTool is the hub's own tool that calls another tool.
+const ToolCallTool = "call-tool"
+
+// serveHubTool serves one of the hub's own tools. call-tool carries another call
+// inside it, whose bytes stay raw. Its error is the error of Call.JudgeAndSend.
+func (s *Sender) serveHubTool(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+	if tool.OwnName != ToolCallTool {
+		client.RequestOf(ctx).Record.SetOwnTool(tool.OwnName)
+		return s.ServeHubTool(ctx, tool.OwnName, m), nil
+	}
+	args := m.Param("arguments")
+	child, ok := jsonrpc.GetString(args, "serverName")
+	if !ok {
+		return failure.ToolError(texts.LacksArgument(ToolCallTool, "serverName", "the name of a server") + " Servers: " + printable.List(s.Current.InForce().ServedNames())), nil
+	}
+	ownName, ok := jsonrpc.GetString(args, "toolName")
+	if !ok {
+		return failure.ToolError(texts.LacksArgument(ToolCallTool, "toolName", "the tool's own name")), nil
+	}
+	inner := jsonrpc.Get(args, "toolArgs")
+	if c := s.Current.InForce().Child(child); c == nil {
+		return s.noServer(child), nil
+	}
+	target, refusal := s.findByOwnName(ctx, child, ownName)
+	if target.Tool == nil {
+		return refusal, nil
+	}
+	inner, setArgumentErr := target.WithSet(inner)
+	call := &Call{sender: s, target: &toolTarget{listed: target, args: inner, setArgumentErr: setArgumentErr, argumentsPointer: "/toolArgs"}, progressToken: progressTokenOf(m), splicing: splicingOf(m, nil, "")}
+	call.buildParams = func(own []byte, edits []jsonrpc.Edit) [][]byte {
+		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.OwnName)}
+		if inner != nil {
+			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
+		}
+		if meta := call.splicing.carrier.Meta(call.progressToken, own, call.splicing.traceForChild); meta != nil {
+			parts = append(parts, []byte(`,"_meta":`), meta)
+		}
+		return append(parts, []byte(`}`))
+	}
+	return call.JudgeAndSend(ctx)
+}
+
+// noServer returns why a name is not a server that can be called.
+func (s *Sender) noServer(name string) jsonrpc.Answer {
+	if b := s.Current.InForce().BrokenEntry(name); b != nil {
+		return failure.Broken(*b)
+	}
+	return failure.ToolError(texts.NoServer(name, s.Current.InForce().ServedNames()))
+}
+
+// findByOwnName finds a tool by its child and the name that clients know as its own. The server's own name of a tool that hub.json renames
+// finds it as well, unless another one is called so.
+func (s *Sender) findByOwnName(ctx context.Context, child, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+	ownName := name
+	if own, ok := s.Current.InForce().CatalogBuilder.OwnName(child, name); ok {
+		ownName = own
+	}
+	if s.Current.InForce().IsDenied(child) {
+		if t := s.unlistedTool(child, ownName); t.Tool != nil {
+			return t, jsonrpc.Answer{}
+		}
+		return offering.Tool{}, s.noServer(child)
+	}
+	find := func() bool {
+		list := s.Offering.Catalog()
+		if t = list.OfChild(child, ownName); t.Tool == nil {
+			t = list.OfChild(child, name)
+		}
+		return t.Tool != nil
+	}
+	found, down := s.awaitListed(ctx, func() []string { return []string{child} }, find)
+	switch {
+	case found:
+		return t, jsonrpc.Answer{}
+	case ctx.Err() != nil:
+		return offering.Tool{}, failure.AnswerEnded(ctx, nil)
+	case down != "":
+		return offering.Tool{}, failure.ToolError(down)
+	}
+	if t := s.unlistedTool(child, ownName); t.Tool != nil {
+		return t, jsonrpc.Answer{}
+	}
+	return offering.Tool{}, failure.NoTool(child, name, s.Offering.Catalog())
+}
+
+// awaitListed has the children to which something may belong report what they offer,
+// the quick ways first, until it is found. down says about a child that cannot be
+// asked why; "" where none is. ctx reports whether the caller still waits.
+func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, found func() bool) (ok bool, down string) {
+	if found() {
+		return true, ""
+	}
+	s.Offering.AwaitRecalled(ctx)
+	if found() {
+		return true, ""
+	}
+	back := s.ClientOf(ctx).AllowHubQuestions() // what the children wait for may be the roots
+	owners, failures := candidates(), map[string]int{}
+	for _, owner := range owners {
+		failures[owner] = s.Offering.ChildStatus(owner).Failures
+	}
+	s.awaitStart(ctx, owners)
+	back()
+	if found() {
+		return true, ""
+	}
+	for _, owner := range owners {
+		if st := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && client.RequestOf(ctx).OffersLogin) {
+			return false, failure.NotReady(st, s.StderrOf(st)) // it has had its time to start
+		}
+		if down := s.reviveChild(ctx, owner); down != "" || ctx.Err() != nil {
+			return false, down
+		}
+		if found() {
+			return true, ""
+		}
+	}
+	return false, ""
+}
+
+// reviveChild sees to it that a child which has not listed its tools in this
+// session is started, or tried again, now that someone wants something that is
+// not known; down reports why that did not help.
+func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
+	st := s.Offering.ChildStatus(name)
+	if st.Listed || st.Unread {
+		return ""
+	}
+	lease, err := s.Acquire(ctx, s.Current.InForce(), name)
+	switch {
+	case err == nil:
+		lease.Release()
+	case ctx.Err() != nil:
+		return ""
+	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
+	case s.Current.InForce().IsDenied(name): // by a reload meanwhile: the denial names the rule
+		return ""
+	case failure.KindOf(ctx, err) == failure.NotAvailable:
+		return failure.UnavailableText(err)
+	default:
+		return failure.NotReady(st, s.StderrOf(st))
+	}
+	s.awaitStart(ctx, []string{name})
+	return ""
 }

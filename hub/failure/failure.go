@@ -2,18 +2,32 @@ package failure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/hub/audit"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/fixed"
+	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
 	"mcphub/hub/turns"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
+	"mcphub/validate/policy"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -237,4 +251,170 @@ func (e *MissingToolError) Error() string {
 		return texts.NotOffered(e.Server, e.Tool, e.Reason)
 	}
 	return texts.ToolGone(e.Server, e.Tool)
+}
+
+// limitedText returns the text of an error that is an *turns.ExceededError, and the milliseconds after which it is worth trying again.
+func limitedText(err error) (text, again string) {
+	e, _ := errors.AsType[*turns.ExceededError](err)
+	key := "limits"
+	if e.Pattern != "" {
+		key = fmt.Sprintf("limits.tools[%q]", e.Pattern)
+	}
+	pause := max(e.Again.Round(time.Millisecond), time.Millisecond)
+	again = strconv.FormatInt(pause.Milliseconds(), 10)
+	if e.OfRate {
+		return texts.RateReached(e.Server, key+".rate", e.Bound.Rate.String(), pause), again
+	}
+	return texts.QueueFull(e.Server, key, e.Bound.Calls, e.Bound.Queue, pause), again
+}
+
+// limitedTool answers the call of a tool.
+func limitedTool(err error) jsonrpc.Answer {
+	text, again := limitedText(err)
+	a := ToolError(text)
+	a.Result = append(a.Result[:len(a.Result)-1], `,"_meta":{"mcphub/retryAfterMs":`+again+`}}`...)
+	return a
+}
+
+// limitedRequest answers another request.
+func limitedRequest(err error) jsonrpc.Answer {
+	text, again := limitedText(err)
+	return jsonrpc.Answer{Error: (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: text, Data: []byte(`{"retryAfterMs":` + again + `}`)}).Raw()}
+}
+
+// UnknownTool reports that a name is no tool, with the nearest ones.
+func UnknownTool(name string, c *offering.Catalog, owners []string) string {
+	for _, owner := range owners {
+		for _, left := range c.Omitted(owner) {
+			if shown := c.ShownName(owner, left.Name); strings.HasSuffix(name, shown) {
+				return texts.NotOffered(owner, shown, left.Reason)
+			}
+		}
+	}
+	return texts.UnknownTool(name)
+}
+
+// NoTool answers a call of a tool, by its own name, that a server does not offer.
+func NoTool(server, tool string, c *offering.Catalog) jsonrpc.Answer {
+	for _, left := range c.Omitted(server) {
+		if shown := c.ShownName(server, left.Name); tool == left.Name || tool == shown {
+			return ToolError(texts.NotOffered(server, shown, left.Reason))
+		}
+	}
+	var known []string
+	for _, t := range c.Tools() {
+		if t.Child == server {
+			known = append(known, t.Shown())
+		}
+	}
+	slices.Sort(known)
+	return ToolError(texts.NoTool(server, tool, known))
+}
+
+// NotReady returns the answer about a child that has not come up. stderr is what it wrote, if that is the session's own.
+func NotReady(st children.Status, stderr string) string {
+	return texts.NotReady(st.Child, string(st.State), st.Err, stderr)
+}
+
+// Broken answers a call of a server that hub.json describes wrongly.
+func Broken(b configuration.Broken) jsonrpc.Answer {
+	return ToolError(texts.CannotRun(b.Name, b.Reason))
+}
+
+// NoResource reports that no child has a resource. The ones that are away could not be asked.
+func NoResource(uri string, away ...string) jsonrpc.Answer {
+	data, _ := json.Marshal(map[string]string{"uri": uri})
+	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: texts.NoResource(away), Data: data}
+	return jsonrpc.Answer{Error: e.Raw()}
+}
+
+// What follows is about answers of a confined child that report what the kernel has refused
+// it: the client is told so, and it is recorded.
+
+// MayBeKernelRefusal reports whether an answer, of which the record says word, may report what
+// the kernel has refused to whom a lease is for.
+func MayBeKernelRefusal(lease *children.Lease, word string, a jsonrpc.Answer) bool {
+	switch word {
+	case audit.ResultError:
+		return lease.StderrHints().MayExplain(a.Error, true)
+	case audit.ResultToolError, audit.ResultOK:
+		return lease.StderrHints().MayExplain(a.Result, word != audit.ResultOK)
+	}
+	return false
+}
+
+// ExplainKernelRefusal adds to an answer of a child what the kernel has refused it, and records that.
+// The child's own words stay as they are, and so does what is no such answer. named are the
+// paths of the call. It looks at the file system.
+func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
+	said, end := a.Error, endOfMessage(a)
+	if a.Result != nil {
+		said, end = a.Result, endOfContent(a.Result)
+	}
+	if end == nil {
+		return a
+	}
+	f, ok := lease.StderrHints().ReadResponse(hints.SaidIn(said), named, word != audit.ResultOK)
+	if !ok {
+		return a
+	}
+	_, dirs := lease.Workplace()
+	records.RecordKernelRefusal(what, f, dirs)
+	line := "mcphub: " + hints.Text(f) + "."
+	if a.Result == nil {
+		quoted := jsonrpc.AppendString(nil, "\n"+line)
+		return a.WithEdits(jsonrpc.Edit{Old: end, With: quoted[1:]})
+	}
+	block := append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), line), '}')
+	switch {
+	case end[0] == '{': // it has no content
+		block = slices.Concat([]byte(`{"content":[`), block, []byte("],"))
+	case isEmpty(jsonrpc.Get(a.Result, "content")):
+		block = append(block, ']')
+	default:
+		block = slices.Concat([]byte{','}, block, []byte{']'})
+	}
+	return a.WithEdits(jsonrpc.Edit{Old: end, With: block})
+}
+
+// NamedPaths returns the paths that a verdict was about, with what the call wants there.
+func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
+	if v == nil {
+		return nil
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Target != "" {
+			rules = append(rules, sandbox.Rule{Path: f.Target, Access: configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute})
+		}
+	}
+	return rules
+}
+
+// endOfMessage returns the last byte of the text of an error; nil if it has none.
+func endOfMessage(a jsonrpc.Answer) []byte {
+	raw := jsonrpc.Get(a.Error, "message")
+	if _, ok := jsonrpc.String(raw); !ok {
+		return nil
+	}
+	return raw[len(raw)-1:]
+}
+
+// endOfContent returns the last byte of the content of a result, or the first one of a result that has
+// structured content alone; nil for a result that cannot have a text more.
+func endOfContent(result []byte) []byte {
+	raw := jsonrpc.Get(result, "content")
+	switch {
+	case len(raw) > 0 && raw[0] == '[':
+		return raw[len(raw)-1:]
+	case raw == nil && jsonrpc.Get(result, "structuredContent") != nil:
+		return result[:1]
+	}
+	return nil
+}
+
+func isEmpty(list []byte) bool {
+	empty := true
+	_ = jsonrpc.Elements(list, func([]byte) bool { empty = false; return false })
+	return empty
 }

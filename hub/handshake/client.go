@@ -2,6 +2,8 @@ package handshake
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"mcphub/children"
@@ -12,6 +14,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -148,4 +151,65 @@ func (c *Client) KeepResultType() {}
 func (c *Client) Wants(m *jsonrpc.Message) bool {
 	level, ok := declaration.ReadLevel(m.Param("level"))
 	return !ok || level >= c.Host.Level()
+}
+
+// A MainMessenger carries what belongs to no request of the client.
+type MainMessenger interface {
+	client.Messenger
+	Serving() int                         // requests of the client under way
+	Connected() bool                      // the client takes what belongs to no request now
+	AwaitReady(ctx context.Context) error // waits until the client can be asked
+}
+
+// mainRequestMessenger is the RequestMessenger of a request that has none of its own.
+type mainRequestMessenger struct{ MainMessenger }
+
+func (mainRequestMessenger) AllowHubQuestions() (back func()) { return func() {} }
+func (mainRequestMessenger) Reaches() bool                    { return true }
+
+// NewMain makes the Client of requests that have no RequestMessenger of their own.
+func NewMain(main MainMessenger, host Host) *Client { return &Client{mainRequestMessenger{main}, host} }
+
+// Nobody is the MainMessenger if there is no session: no one can be
+// told or asked.
+var Nobody MainMessenger = nobody{}
+
+type nobody struct{}
+
+var errNobody = errors.New("no client can be asked but while a request of it is being answered")
+
+func (nobody) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
+	return nil, errNobody
+}
+func (nobody) Notify(context.Context, string, ...[]byte) error { return nil }
+func (nobody) TryNotify(string, ...[]byte) bool                { return true }
+func (nobody) TryNotifyLeavingRoom(string, ...[]byte) bool     { return true }
+func (nobody) Serving() int                                    { return 0 }
+func (nobody) Connected() bool                                 { return true }
+func (nobody) AwaitReady(context.Context) error                { return nil }
+
+// A ClientRootsSource is the rootsmgr.RootsSource of a client: it sends roots/list
+// to the client itself.
+type ClientRootsSource struct{ Client MainMessenger }
+
+// AwaitReady returns once the client can be asked.
+func (a ClientRootsSource) AwaitReady(ctx context.Context) error { return a.Client.AwaitReady(ctx) }
+
+// ListRoots asks once, for one page.
+func (a ClientRootsSource) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
+	var params [][]byte
+	if cursor != "" {
+		params = append(params, append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}'))
+	}
+	resp, err := a.Client.Call(ctx, methods.ListRoots, params...)
+	if err != nil {
+		return rootsmgr.Page{}, err
+	}
+	if e := resp.Err(); e != nil {
+		if cursor != "" && e.Code == jsonrpc.CodeInvalidParams {
+			return rootsmgr.Page{}, fmt.Errorf("%w: %w", rootsmgr.ErrBadCursor, e)
+		}
+		return rootsmgr.Page{}, e
+	}
+	return declaration.ReadRoots(resp.Result)
 }
