@@ -50,19 +50,19 @@ var ErrReplaced = errors.New("the configuration has changed")
 // what is made of them. Only memory changes once Run runs.
 type common struct {
 	SupervisorOptions
-	machine    launch.Machine
-	startSlots limits.StartSlots
-	memory     *offers.Memory
-	forms      *offers.Definitions
-	places     *limits.Places
-	dropUnheld func(*childInstance) bool // take out an instance that no one holds
-	resume     func(*childInstance)      // start the goroutine of an instance that rests
-	giveUp     func(*childInstance)      // take out an instance that ends by itself
-	jitter     func() float64
-	pace       health.Pace
-	warned     seenTexts // what the kernel does not hold
-	packages   *packages.Store
-	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
+	machine     launch.Machine
+	startSlots  limits.StartSlots
+	memory      *offers.Memory
+	definitions *offers.Definitions
+	places      *limits.Places
+	dropUnheld  func(*childInstance) bool // take out an instance that no one holds
+	resume      func(*childInstance)      // start the goroutine of an instance that rests
+	giveUp      func(*childInstance)      // take out an instance that ends by itself
+	jitter      func() float64
+	pace        health.Pace
+	warned      seenTexts // what the kernel does not hold
+	packages    *packages.Store
+	background  func(f func(ctx context.Context)) // runs f until the Supervisor ends
 }
 
 // withSurroundings returns a Spec with the surroundings that it has: of one that names none the hub's.
@@ -126,29 +126,29 @@ type childInstance struct {
 type startHistory struct {
 	failures     health.History
 	starts       int
-	next         time.Time // no start before
-	asked        bool      // someone has wanted it to run
+	nextStart    time.Time // no start before
+	wasAsked     bool      // someone has wanted it to run
 	wasReady     bool
-	last         string              // why the last start or run failed; "" once ready again
+	lastFailure  string              // why the last start or run failed; "" once ready again
 	badPlan      bool                // the last start failed before anything was started
 	digest       string              // of the entry and its program, wherever it works, as takeDigest saw them last
 	digestIn     *sandbox.LstatCache // the looks of the burst in which it saw them
 	sightsDigest string              // digest with what it can see; "": what it lists is not remembered
-	offered      string              // what the offer was listed, or recalled, for; as sightsDigest
+	offeredFor   string              // what the offer was listed, or recalled, for; as sightsDigest
 	started      bool                // runLife was called before
-	gen          uint64              // of the roots, when it was last looked whether to start
-	planned      uint64              // of the roots, with which it was started last
-	greeted      bool                // it has been ready in this instance
-	listed       bool                // and its tools have been listed
+	checkedGen   uint64              // of the roots, when it was last looked whether to start
+	plannedGen   uint64              // of the roots, with which it was started last
+	wasGreeted   bool                // it has been ready in this instance
+	wasListed    bool                // and its tools have been listed
 	lives        offers.Lives        // of the offer, as it was read last
 	recalled     bool                // it was looked up what is remembered, for these roots
 	recalledFor  uint64
 	offerIsGuess bool          // the offer is that for clients without capabilities, and these have some
-	diedOf       spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
-	retriedEra   bool          // it was started again because of diedOf, which happens once only
-	lacks        []string      // what the kernel does not hold, as it was told last
+	diedInEra    spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	retriedEra   bool          // it was started again because of diedInEra, which happens once only
+	toldLacks    []string      // what the kernel does not hold, as it was told last
 	hintReader   *hints.Reader // of the run that was started last; nil: nothing holds it
-	spoke        spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	spokenEra    spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // wantedState is what others ask of an instance.
@@ -455,7 +455,7 @@ func (child *childInstance) publishSnapshot(change func(v *instanceSnapshot)) {
 		v.status.Since = time.Now()
 	}
 	v.status.Failures, v.status.CircuitOpen = child.history.failures.Failures, child.history.failures.InCrashLoop()
-	v.status.Restarts, v.status.Listed = max(0, child.history.starts-1), child.history.listed
+	v.status.Restarts, v.status.Listed = max(0, child.history.starts-1), child.history.wasListed
 	v.status.Lives = child.history.lives
 	v.status.Sandbox.Refused, v.status.Sandbox.Last = child.history.hintReader.Refusals()
 	v.offer = child.offer
@@ -463,7 +463,7 @@ func (child *childInstance) publishSnapshot(change func(v *instanceSnapshot)) {
 		v.status.Tools = len(v.offer.Entries[offers.Tools])
 	}
 	v.status.Protocol, v.status.Unread = "", false
-	if child.history.greeted && v.offer != nil {
+	if child.history.wasGreeted && v.offer != nil {
 		v.status.Protocol, v.status.Unread = v.offer.Protocol, v.offer.IsUnread(offers.Tools)
 	}
 	child.snapshot.Store(&v)
@@ -530,7 +530,7 @@ func (child *childInstance) runOnce() {
 	case child.common.servingKey(child.spec, child.key) != child.key:
 		child.endForOtherEra(r)
 	default:
-		child.history.wasReady, child.history.last = true, ""
+		child.history.wasReady, child.history.lastFailure = true, ""
 		child.scheduleRenewal()
 		child.serveRun(r)
 	}
@@ -584,7 +584,7 @@ func (child *childInstance) publishEnd() {
 // startsByItself reports whether the child is started again without a call: one that was
 // asked for and has never been ready yet, unless it fails again and again.
 func (child *childInstance) startsByItself() bool {
-	return !child.startsLazily() && child.history.asked && !child.history.wasReady && !child.history.failures.InCrashLoop()
+	return !child.startsLazily() && child.history.wasAsked && !child.history.wasReady && !child.history.failures.InCrashLoop()
 }
 
 // nextStep is what the life of an instance goes on with.
@@ -600,17 +600,17 @@ const (
 func (child *childInstance) awaitStart() nextStep {
 	for {
 		w := child.currentWanted()
-		if child.history.badPlan && w.Gen != child.history.gen {
-			child.history.next = time.Time{} // other roots may be what was missing
+		if child.history.badPlan && w.Gen != child.history.checkedGen {
+			child.history.nextStart = time.Time{} // other roots may be what was missing
 			w.callerWaits = true
 			child.noteCallerWaits()
 		}
-		child.history.gen = w.Gen
+		child.history.checkedGen = w.Gen
 		child.publishRecalled(w)
 		lacksRoots := !w.Known && !w.assumed && child.spec.NeedsRoots()
-		child.history.asked = child.history.asked || w.callerWaits || w.shouldRun
+		child.history.wasAsked = child.history.wasAsked || w.callerWaits || w.shouldRun
 		isWanted := w.callerWaits || !child.startsLazily() && w.shouldRun || child.startsByItself()
-		wait := time.Until(child.history.next)
+		wait := time.Until(child.history.nextStart)
 		switch {
 		case child.accepting.Err() != nil, child.unheld.Load() && child.common.dropUnheld(child):
 			return toEnd

@@ -112,18 +112,18 @@ func (child *childInstance) tellClosed(l launch.Launch) {
 // whatever instances there are of it. If no one has asked for that, it is said once of
 // all children of which it is true.
 func (child *childInstance) tellLacks(l launch.Launch) {
-	if l.Sandbox == nil || slices.Equal(child.history.lacks, l.Sandbox.Report.Lacks) {
+	if l.Sandbox == nil || slices.Equal(child.history.toldLacks, l.Sandbox.Report.Lacks) {
 		return
 	}
-	child.history.lacks = l.Sandbox.Report.Lacks
+	child.history.toldLacks = l.Sandbox.Report.Lacks
 	switch {
-	case len(child.history.lacks) == 0:
+	case len(child.history.toldLacks) == 0:
 	case child.spec.Sandbox.Default && child.spec.Sandbox.Mode == sandbox.Auto:
-		if child.common.warned.isFirst(strings.Join(child.history.lacks, "\x00")) {
-			child.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", child.history.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
+		if child.common.warned.isFirst(strings.Join(child.history.toldLacks, "\x00")) {
+			child.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", child.history.toldLacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
 		}
-	case child.common.warned.isFirst(child.key.Child + "\x00" + strings.Join(child.history.lacks, "\x00")):
-		child.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", child.history.lacks).Msg("the kernel does not hold all of the boundary of this server")
+	case child.common.warned.isFirst(child.key.Child + "\x00" + strings.Join(child.history.toldLacks, "\x00")):
+		child.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", child.history.toldLacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
 }
 

@@ -33,10 +33,10 @@ func (child *childInstance) firstEra() spec.Era {
 	switch {
 	case child.spec.Era != spec.EraAuto:
 		era = child.spec.Era
-	case child.history.diedOf != spec.EraAuto:
-		era = child.history.diedOf.Other()
-	case child.history.spoke != spec.EraAuto:
-		era = child.history.spoke
+	case child.history.diedInEra != spec.EraAuto:
+		era = child.history.diedInEra.Other()
+	case child.history.spokenEra != spec.EraAuto:
+		era = child.history.spokenEra
 	}
 	if era == spec.EraModern {
 		return spec.EraModern

@@ -53,7 +53,7 @@ func (child *childInstance) installCopy(w wantedState) *run.UnavailableError {
 	child.machine = child.machine.WithInstalled(&copied.Installed)
 	child.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Change: copied.Change, Problem: copied.Problem}
-		v.status.Err = child.history.last
+		v.status.Err = child.history.lastFailure
 	})
 	return nil
 }

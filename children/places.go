@@ -74,10 +74,10 @@ func (child *childInstance) takePlace() *run.UnavailableError {
 
 // reportNoPlace reports that there was no place. It is no failure of the child.
 func (child *childInstance) reportNoPlace(err *run.UnavailableError) {
-	child.history.next = time.Now().Add(busyPause)
+	child.history.nextStart = time.Now().Add(busyPause)
 	child.updateWanted(func(w *wantedState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	child.publishSnapshot(func(v *instanceSnapshot) {
-		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, child.history.next, child.startsByItself()
+		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, child.history.nextStart, child.startsByItself()
 		v.run, v.err = nil, err
 		v.failed++
 	})

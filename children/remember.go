@@ -104,7 +104,7 @@ func mannerDigest(digest string) string {
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
 func (child *childInstance) recallManner() {
 	child.manner = child.common.recallManner(child.spec, child.takeDigest(child.currentWanted().looks))
-	child.history.spoke = eraOf(child.manner)
+	child.history.spokenEra = eraOf(child.manner)
 	if child.startsLazily() {
 		child.setState(Cold, "")
 	}
@@ -134,12 +134,12 @@ func (child *childInstance) publishRecalled(w wantedState) {
 	}
 	child.history.recalled, child.history.recalledFor = true, w.Gen
 	seen := child.common.narrowDigest(child.takeDigest(w.looks), child.spec, child.visibleSights(w))
-	if child.history.greeted && child.history.offered == seen && (seen != "" || child.spec.SeesNoProject()) {
+	if child.history.wasGreeted && child.history.offeredFor == seen && (seen != "" || child.spec.SeesNoProject()) {
 		return
 	}
-	child.history.greeted, child.history.listed = false, false
+	child.history.wasGreeted, child.history.wasListed = false, false
 	formerOffer := child.offer
-	child.history.offered = seen
+	child.history.offeredFor = seen
 	child.offer, child.history.offerIsGuess = child.common.recallOffer(seen, child.spec, child.key, child.visibleSights(w))
 	state := child.snapshot.Load().status.State
 	switch {
@@ -167,18 +167,18 @@ func (child *childInstance) startsLazily() bool {
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
 func (child *childInstance) takeOffer(o *offers.RawOffer) {
-	child.history.greeted, child.history.spoke, child.history.lives, child.history.offerIsGuess = true, eraOf(o), o.Lives, false
-	child.history.listed = child.history.listed || !o.Lacks(offers.Tools)
-	if child.history.offered == child.history.sightsDigest || child.history.sightsDigest == "" {
+	child.history.wasGreeted, child.history.spokenEra, child.history.lives, child.history.offerIsGuess = true, eraOf(o), o.Lives, false
+	child.history.wasListed = child.history.wasListed || !o.Lacks(offers.Tools)
+	if child.history.offeredFor == child.history.sightsDigest || child.history.sightsDigest == "" {
 		o = o.Filled(child.offer) // else what it offered is of other roots
 	}
 	child.reportRedefined(o)
 	child.manner = o.Manner()
-	if child.currentWanted().Gen != child.history.planned && !child.spec.SeesNoProject() {
+	if child.currentWanted().Gen != child.history.plannedGen && !child.spec.SeesNoProject() {
 		child.history.sightsDigest = "" // it is told about other roots, and its list may be of either
 	}
-	child.history.offered = child.history.sightsDigest
-	if !o.IsWhole() || child.history.diedOf == spec.EraLegacy {
+	child.history.offeredFor = child.history.sightsDigest
+	if !o.IsWhole() || child.history.diedInEra == spec.EraLegacy {
 		child.offer = o
 		return
 	}
@@ -191,7 +191,7 @@ func (child *childInstance) takeOffer(o *offers.RawOffer) {
 // reportRedefined reports tools to which this offer gives a definition that they never had, before
 // anybody can call them.
 func (child *childInstance) reportRedefined(o *offers.RawOffer) {
-	changed := child.common.forms.Compare(child.spec.Identity(), o)
+	changed := child.common.definitions.Compare(child.spec.Identity(), o)
 	if len(changed) > 0 && child.common.Redefined != nil {
 		child.common.Redefined(child.key, changed)
 	}
@@ -203,7 +203,7 @@ const keepAfter = 2 * time.Second
 
 // keepOffer writes down what the child offers and how it is spoken to, if that is news.
 func (child *childInstance) keepOffer() {
-	child.common.forms.Keep(child.spec.Identity())
+	child.common.definitions.Keep(child.spec.Identity())
 	child.common.memory.Keep(mannerOf(child.spec))
 	child.common.memory.Keep(child.spec.Name)
 }

@@ -92,17 +92,17 @@ func (child *childInstance) backOff(err *run.UnavailableError, served *servedRun
 	if login { // a person may log in at any time, and then calls at once
 		delay = min(delay, loginDelay)
 	}
-	child.history.next = time.Now().Add(delay)
+	child.history.nextStart = time.Now().Add(delay)
 	child.updateWanted(func(w *wantedState) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	why := err.Reason
 	if child.history.failures.InCrashLoop() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", child.history.failures.Failures, why)
 	}
-	child.history.last = "failed before: " + err.Reason
+	child.history.lastFailure = "failed before: " + err.Reason
 	child.log.Warn().Str("reason", err.Reason).Int("failures", child.history.failures.Failures).Dur("delay", delay).Msg("child failed")
 	child.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, child.history.next, child.startsByItself()
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, child.history.nextStart, child.startsByItself()
 		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
 		v.run, v.err = nil, err
 		if served == nil {
@@ -209,7 +209,7 @@ func (served *servedRun) serveUntilEnd(ctx context.Context) string {
 func (served *servedRun) publishReady() {
 	w := served.child.currentWanted()
 	gen := w.Gen
-	if !servedroots.Same(w.Roots, served.run.Roots.Last()) || served.child.spec.Sandbox.Confines() && gen != served.child.history.planned {
+	if !servedroots.Same(w.Roots, served.run.Roots.Last()) || served.child.spec.Sandbox.Confines() && gen != served.child.history.plannedGen {
 		gen = 0 // the roots, or the boundary, have changed since then; reviewWanted is called next
 	}
 	served.publishRoots(gen, true, "")

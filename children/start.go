@@ -37,8 +37,8 @@ func (child *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 	})
 	child.history.sightsDigest = child.common.narrowDigest(child.takeDigest(w.looks), child.spec, child.visibleSights(w))
 	child.history.starts++
-	child.history.planned = w.Gen
-	child.setState(Starting, child.history.last)
+	child.history.plannedGen = w.Gen
+	child.setState(Starting, child.history.lastFailure)
 	if err := child.installCopy(w); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (child *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 		r, err := child.launchRun(l, w)
 		var offer *offers.RawOffer
 		if err == nil {
-			offer, err = r.Connect(child.accepting, run.Try{ModernFirst: child.firstEra() == spec.EraModern, Long: child.spec.Era == spec.EraModern || child.history.spoke == spec.EraModern, Protocol: child.versionToPropose()}, slot.End)
+			offer, err = r.Connect(child.accepting, run.Try{ModernFirst: child.firstEra() == spec.EraModern, Long: child.spec.Era == spec.EraModern || child.history.spokenEra == spec.EraModern, Protocol: child.versionToPropose()}, slot.End)
 		}
 		switch {
 		case err == nil:
@@ -80,11 +80,11 @@ func (child *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 		down := r.Abort(err)
 		if !errors.Is(err, negotiation.ErrProbed) || child.history.retriedEra || child.accepting.Err() != nil {
 			if !child.history.wasReady {
-				child.history.diedOf = spec.EraAuto // it exits in either era
+				child.history.diedInEra = spec.EraAuto // it exits in either era
 			}
 			return r, down
 		}
-		child.history.retriedEra, child.history.diedOf = true, child.firstEra()
+		child.history.retriedEra, child.history.diedInEra = true, child.firstEra()
 		child.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }

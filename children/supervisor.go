@@ -60,7 +60,7 @@ func NewSupervisor(options SupervisorOptions) *Supervisor {
 	if s.common.Launcher == nil {
 		s.common.Launcher = ByURL{}
 	}
-	s.common.memory, s.common.forms = offers.NewMemory(options.Cache, options.Log), offers.NewDefinitions(options.Cache, options.Log)
+	s.common.memory, s.common.definitions = offers.NewMemory(options.Cache, options.Log), offers.NewDefinitions(options.Cache, options.Log)
 	s.common.startSlots = limits.NewStartSlots(options.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(options.MaxChildren, options.MaxEach), s.dropUnheld, s.giveUpInstance
 	s.common.resume = func(child *childInstance) { go s.liveChild(child) }

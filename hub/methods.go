@@ -121,14 +121,15 @@ func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing 
 
 // What package call serves, in both eras.
 var (
-	callTool     = ofCalls((*call.Sender).ServeTool)
-	getPrompt    = ofCalls((*call.Sender).ServePrompt)
-	readResource = ofCalls((*call.Sender).ServeResource)
-	complete     = ofCalls((*call.Sender).ServeCompletion)
-	extension    = ofCalls((*call.Sender).ServeExtension)
+	callTool     = bySender((*call.Sender).ServeTool)
+	getPrompt    = bySender((*call.Sender).ServePrompt)
+	readResource = bySender((*call.Sender).ServeResource)
+	complete     = bySender((*call.Sender).ServeCompletion)
+	extension    = bySender((*call.Sender).ServeExtension)
 )
 
-func ofCalls(serve func(*call.Sender, context.Context, *jsonrpc.Message) jsonrpc.Answer) serveFunc {
+// bySender returns a serveFunc that has the Sender of the session serve the request.
+func bySender(serve func(*call.Sender, context.Context, *jsonrpc.Message) jsonrpc.Answer) serveFunc {
 	return func(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 		return serve(&s.sender, ctx, m)
 	}

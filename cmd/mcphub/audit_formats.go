@@ -103,8 +103,8 @@ func (p *csvPage) writeRow(row []string) error {
 
 // The three forms below are for collectors of security events. docs/audit.md has a table of their members.
 
-// eventOf is a decision as all three forms see it.
-type eventOf struct {
+// exportedDecision is a decision as all three forms see it.
+type exportedDecision struct {
 	auditRow
 	id       string // names the decision: log, line and call
 	action   string // what was asked for
@@ -113,8 +113,8 @@ type eventOf struct {
 	severity int    // 1 informational, 3 medium
 }
 
-func newEvent(d *trail.Decision) eventOf {
-	e := eventOf{auditRow: rowOf(d), result: "unknown", severity: 1}
+func newExportedDecision(d *trail.Decision) exportedDecision {
+	e := exportedDecision{auditRow: rowOf(d), result: "unknown", severity: 1}
 	e.id = e.Log + ":" + strconv.FormatUint(e.Line, 10)
 	if e.Call > 0 {
 		e.id += ":" + strconv.Itoa(e.Call)
@@ -133,10 +133,10 @@ func newEvent(d *trail.Decision) eventOf {
 }
 
 // reason returns why it was decided so.
-func (e *eventOf) reason() string { return cmp.Or(e.Why, e.Code, e.Rule) }
+func (e *exportedDecision) reason() string { return cmp.Or(e.Why, e.Code, e.Rule) }
 
 // paths returns the paths that were found.
-func (e *eventOf) paths() (all []string) {
+func (e *exportedDecision) paths() (all []string) {
 	for _, f := range e.Findings {
 		if f.Path != "" {
 			all = append(all, f.Path)
@@ -172,7 +172,7 @@ func withoutEmpty(o object) object {
 func beginOCSF(w io.Writer) func(*trail.Decision) error {
 	version := buildVersion()
 	return func(d *trail.Decision) error {
-		e := newEvent(d)
+		e := newExportedDecision(d)
 		const class, other = 6003, 99
 		status, action, disposition := 0, 0, 0
 		switch {
@@ -211,7 +211,7 @@ func beginOCSF(w io.Writer) func(*trail.Decision) error {
 // beginECS writes events of the Elastic Common Schema, one a line.
 func beginECS(w io.Writer) func(*trail.Decision) error {
 	return func(d *trail.Decision) error {
-		e := newEvent(d)
+		e := newExportedDecision(d)
 		kind, types := "event", []string{"access"}
 		switch {
 		case e.denied:
@@ -259,7 +259,7 @@ func traceID(parent string) string {
 func beginCEF(w io.Writer) func(*trail.Decision) error {
 	version := buildVersion()
 	return func(d *trail.Decision) error {
-		e := newEvent(d)
+		e := newExportedDecision(d)
 		var b strings.Builder
 		b.WriteString("CEF:0")
 		for _, part := range []string{"mcphub", "mcphub", version, strings.TrimSuffix(e.Kind+":"+e.Decision, ":"), strings.TrimSpace(e.action + " " + e.Tool), strconv.Itoa(2*e.severity + 1)} {

@@ -53,7 +53,7 @@ type fastCall struct {
 	allowedCall
 	tool     toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
 	receiver answerReceiver
-	pooled   *pooledCall // nil once the call is sent, unless the child may ask for more
+	pooled   *toolCall // nil once the call is sent, unless the child may ask for more
 	timing   telemetry.RequestTiming
 	ctx      context.Context // of what waits on account of the call; nil: nothing does
 
@@ -66,9 +66,9 @@ type fastCall struct {
 	ended atomic.Bool // a panic leaves more than one owner
 }
 
-// A pooledCall is a Call of a tool in one piece, with the buffers that what the child
-// is sent is put together in. It is used again once it is freed.
-type pooledCall struct {
+// A toolCall is a Call of a tool in one piece, with the buffers in which what the child
+// is sent is put together. It is used again once it is freed.
+type toolCall struct {
 	Call
 	tool         toolTarget
 	firstAttempt attempt // of the first attempt; it holds the lease
@@ -82,20 +82,20 @@ type pooledCall struct {
 // maxKeptParams is how large a buffer is kept for the next call.
 const maxKeptParams = 64 << 10
 
-var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
+var toolCalls = sync.Pool{New: func() any { return new(toolCall) }}
 
-func (pooled *pooledCall) freeCall() {
+func (pooled *toolCall) freeCall() {
 	pooled.Call, pooled.tool, pooled.firstAttempt = Call{}, toolTarget{}, attempt{}
 	clear(pooled.edits[:])
 	clear(pooled.parts[:])
 	if cap(pooled.params) > maxKeptParams {
 		pooled.params = nil
 	}
-	pooledCalls.Put(pooled)
+	toolCalls.Put(pooled)
 }
 
 // initCall makes pooled a call of the request m, of a tool that was looked up.
-func (pooled *pooledCall) initCall(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+func (pooled *toolCall) initCall(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
 	pooled.splicing = splicingOf(m, quoted, tool.OwnName)
 	pooled.sender, pooled.target, pooled.progressToken, pooled.spareAttempt = s, &pooled.tool, pooled.splicing.progressToken, &pooled.firstAttempt
 	pooled.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
@@ -121,7 +121,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || s.Turns.QueueOf(tool.Child) != nil || len(tool.Set) > 0 || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
-	pooled := pooledCalls.Get().(*pooledCall)
+	pooled := toolCalls.Get().(*toolCall)
 	pooled.initCall(s, m, quoted, tool)
 	pooled.onFastPath = true
 	att, err := pooled.newAttempt(context.Background()) // no client is asked for anything on this path

@@ -36,7 +36,7 @@ func TestAGroupThatPanics(t *testing.T) {
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
 				awaited := &AwaitedAnswer{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-				c := &fastCall{allowedCall: allowedCall{sender: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, receiver: awaited, pooled: &pooledCall{}} // without a lease
+				c := &fastCall{allowedCall: allowedCall{sender: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, receiver: awaited, pooled: &toolCall{}} // without a lease
 				c.target = &c.tool
 				s.Records.Enqueue(audit.CallRecord{Encoded: audit.EncodeDecision(&audit.DecisionFields{})}, c, b, 0)
 				some = append(some, awaited)

@@ -46,7 +46,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 // CallTool makes the call of a tool that was looked up by its quoted name. It returns the
 // answer and the error of Call.JudgeAndSend.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
-	c := new(pooledCall)
+	c := new(toolCall)
 	m, setArgumentErr := setArguments(m, tool)
 	if setArgumentErr == nil {
 		quoted = m.Param("name")

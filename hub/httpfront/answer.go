@@ -100,7 +100,7 @@ func answerPlain(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.A
 	switch {
 	case !cancelled:
 		writeJSON(w, exchange.id, answer)
-	case exchange.events:
+	case exchange.takesEvents:
 		events.WriteHeader(w) // a stream without an answer
 	default:
 		answerWithStatus(w, http.StatusOK, exchange.id, jsonrpc.AnswerFailure("the request was cancelled"))

@@ -20,7 +20,7 @@ import (
 type PostExchange struct {
 	session        *FrontSession
 	id             []byte          // raw
-	events         bool            // the client takes a stream of events as the answer
+	takesEvents    bool            // the client takes a stream of events as the answer
 	unresumable    bool            // what was said is not kept for a client that comes back
 	ctx            context.Context // of the connection
 	response       http.ResponseWriter
@@ -66,7 +66,7 @@ func (exchange *PostExchange) ensureStream() *events.Stream {
 	exchange.mu.Lock()
 	defer exchange.mu.Unlock()
 	switch {
-	case exchange.answered || !exchange.events:
+	case exchange.answered || !exchange.takesEvents:
 		return nil
 	case exchange.stream != nil:
 		return exchange.stream
@@ -127,7 +127,7 @@ func (exchange *PostExchange) AllowHubQuestions() (back func()) {
 
 // Reaches reports whether the client takes a stream, and so can be told anything
 // before the answer.
-func (exchange *PostExchange) Reaches() bool { return exchange.events }
+func (exchange *PostExchange) Reaches() bool { return exchange.takesEvents }
 
 // TryNotify puts a notification before the answer, or on the client's own stream if the
 // answer can have no stream.
@@ -168,7 +168,7 @@ func (exchange *PostExchange) Call(ctx context.Context, method string, params ..
 // mayPoll reports whether the connection of the exchange may end before the
 // exchange does: the client learned where to go on and comes back.
 func (exchange *PostExchange) mayPoll() bool {
-	return exchange.pollTime > 0 && exchange.events && expectsPrime(exchange.protocol)
+	return exchange.pollTime > 0 && exchange.takesEvents && expectsPrime(exchange.protocol)
 }
 
 // writeStream writes the stream to the connection of the POST, as long as that lasts.
@@ -212,7 +212,7 @@ type activeRequest struct {
 // serveMessage serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, events bool, body *bodyReservation) (detached bool) {
+func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, takesEvents bool, body *bodyReservation) (detached bool) {
 	active, refused := session.registerRequest(string(m.ID))
 	if refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
@@ -224,7 +224,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *Fr
 		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return false
 	}
-	exchange := &PostExchange{session: session, id: m.ID, events: events, pollTime: f.active.Load().Poll}
+	exchange := &PostExchange{session: session, id: m.ID, takesEvents: takesEvents, pollTime: f.active.Load().Poll}
 	if exchange.pollTime > 0 {
 		exchange.connectionGone = make(chan struct{})
 	}
@@ -238,7 +238,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *Fr
 		}
 		return false
 	}
-	prefers := events && headers.PreferEvents(r.Header)
+	prefers := takesEvents && headers.PreferEvents(r.Header)
 	if exchange.mayPoll() {
 		f.serveDetached(exchange, body.releaseBytes, func() { f.serveRequest(w, exchange, active, m, slot, prefers) })
 		return true

@@ -266,13 +266,13 @@ func (f *Front) isModern(h http.Header, caller admission.Caller) bool {
 
 // servePost takes one message of the client.
 func (f *Front) servePost(w http.ResponseWriter, r *http.Request, caller admission.Caller) {
-	plain, events := headers.Accepted(r.Header)
-	if !plain && !events {
+	plain, takesEvents := headers.Accepted(r.Header)
+	if !plain && !takesEvents {
 		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json and text/event-stream")
 		return
 	}
 	if f.isModern(r.Header, caller) {
-		f.serveModernPost(w, r, caller, events)
+		f.serveModernPost(w, r, caller, takesEvents)
 		return
 	}
 	// Without a session there is only initialize, whose body is short (maxInitialize).
@@ -325,7 +325,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, caller admissi
 		f.findSession(w, r, caller) // reports what is missing
 		return
 	case m.IsRequest():
-		detached = f.serveMessage(w, r, session, m, events, body)
+		detached = f.serveMessage(w, r, session, m, takesEvents, body)
 		return
 	}
 	if refused := f.takeMessage(w, r, session, m); refused != nil {

@@ -47,7 +47,7 @@ func (f *Front) enterModernSession(caller admission.Caller, r *http.Request) (*F
 }
 
 // serveModernPost takes one message of a client without a session.
-func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller admission.Caller, events bool) {
+func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller admission.Caller, takesEvents bool) {
 	session, refused := f.enterModernSession(caller, r)
 	if refused != nil {
 		f.answerRefused(w, r, refused, nil)
@@ -94,7 +94,7 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller a
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, nil, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
-	request, status, refusal := examineRequest(r.Header, m, session.modernSession, events)
+	request, status, refusal := examineRequest(r.Header, m, session.modernSession, takesEvents)
 	if status != http.StatusOK {
 		f.refuseWithAnswer(w, r, status, ReasonHeader, m.ID, refusal)
 		return
@@ -113,12 +113,12 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller a
 		defer f.uncountListener(session)
 		leave()
 	}
-	f.serveModernRequest(w, r, session, m, request, caller.Expires, events)
+	f.serveModernRequest(w, r, session, m, request, caller.Expires, takesEvents)
 }
 
 // examineRequest looks at a request before anything is done for it: the headers against
 // the body, and what _meta has to hold. Anything but 200 is a refusal.
-func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (ModernRequest, int, jsonrpc.Answer) {
+func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, takesEvents bool) (ModernRequest, int, jsonrpc.Answer) {
 	if err := headers.CheckVersion(h, m); err != nil {
 		return nil, http.StatusBadRequest, headers.MismatchAnswer(err)
 	}
@@ -133,14 +133,14 @@ func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events b
 	switch {
 	case err != nil:
 		return nil, http.StatusBadRequest, headers.MismatchAnswer(err)
-	case m.Method == methods.Listen && !events:
+	case m.Method == methods.Listen && !takesEvents:
 		return nil, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
 	}
 	return request, http.StatusOK, jsonrpc.Answer{}
 }
 
 // serveModernRequest serves one request. The end of its connection is the end of it.
-func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
+func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, request ModernRequest, expires time.Time, takesEvents bool) {
 	ctx, cancel := context.WithCancelCause(session.withToken(session.ctx, r))
 	defer cancel(nil)
 	if !expires.IsZero() {
@@ -149,7 +149,7 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, sessi
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	exchange := &ModernExchange{header: r.Header, base: PostExchange{session: session, id: m.ID, events: events, unresumable: true}}
+	exchange := &ModernExchange{header: r.Header, base: PostExchange{session: session, id: m.ID, takesEvents: takesEvents, unresumable: true}}
 	if m.Method == methods.Listen {
 		work, err := session.share.Begin(w, r, m.Method)
 		if err != nil {
