@@ -15,8 +15,10 @@ import (
 	"mcphub/children/spec"
 	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 )
 
 // modernStage is a front in a bubble, before one child that asks its client.
@@ -303,6 +305,22 @@ func TestModernHTTPGatesHaveTheirTime(t *testing.T) {
 		}
 		if <-done {
 			t.Error("its turn did not come")
+		}
+	})
+}
+
+// TestModernHTTPTokenExpiresDuringACall: the client is told whether the call may have run.
+func TestModernHTTPTokenExpiresDuringACall(t *testing.T) {
+	const issuer = "https://login.example"
+	o := HTTPOptions{Resource: &Resource{URL: "https://hub.example/mcp", Issuers: []string{issuer}, Verify: func(context.Context, string) (admission.Caller, error) {
+		return admission.Caller{Principal: principal.Principal{Name: "dave", Issuer: issuer}, Expires: time.Now().Add(10 * time.Second)}, nil
+	}, Basis: func(admission.Caller) string { return "dave" }}}
+	modernStage(t, o, childtest.Script{}, func(t *testing.T, h *Hub, w *web, _ func()) {
+		c := w.modern("a token", "/a")
+		c.caps = `{"roots":{},"elicitation":{}}` // it may be asked
+		const want = "the token of the session has expired. It was sent to its server and may have run."
+		if m, _ := c.outcome(c.once("tools/call", toolCall("kid__sleep", `{}`)), nil); m.Result != nil || jsonrpc.ParseError(m.Error).Message != want {
+			t.Errorf("%s%s", m.Result, m.Error)
 		}
 	})
 }

@@ -160,10 +160,7 @@ func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 	if cause := context.Cause(ctx); cause != nil {
 		why = cause
 	}
-	text := why.Error()
-	if closed, ok := errors.AsType[*jsonrpc.ClosedError](why); ok && closed.Reason != nil {
-		text = closed.Reason.Error()
-	}
+	text := jsonrpc.EndReason(why)
 	if isError[*SentError](err) {
 		text += ". " + texts.MayHaveRun
 	} else {

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub/declaration"
 	"mcphub/hub/seal"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/worker"
@@ -191,10 +192,23 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 		case <-ctx.Done():
 			c.leaveRoundTrip()
 			c.end.End(context.Cause(ctx))
-			(<-c.done).Free()
-			return jsonrpc.AnswerFailure(context.Cause(ctx).Error())
+			return endedAnswer(<-c.done, context.Cause(ctx))
 		}
 	}
+}
+
+// endedAnswer returns what a client is told that may no longer have the answer of its request: the cause and, if the work has ended
+// for that, whether its server may have run it.
+func endedAnswer(answer jsonrpc.Answer, cause error) jsonrpc.Answer {
+	defer answer.Free()
+	why := jsonrpc.EndReason(cause)
+	if answer.Error != nil {
+		switch told := jsonrpc.ParseError(answer.Error).Message; told {
+		case why + ". " + texts.MayHaveRun, why + ". " + texts.NotSent:
+			why = told
+		}
+	}
+	return jsonrpc.AnswerFailure(why)
 }
 
 // finishAnswer gives the answer of the work the shape of this era.

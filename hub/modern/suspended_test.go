@@ -13,6 +13,7 @@ import (
 
 	"mcphub/hub/declaration"
 	"mcphub/hub/seal"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
@@ -51,6 +52,35 @@ func (quiet) TryNotifyLeavingRoom(string, ...[]byte) bool     { return true }
 
 func testServer(t *testing.T) *Server {
 	return NewServer(ServerOptions{Host: testHost{t}, Info: []byte(`{}`), Seal: seal.NewRandom(), Bearer: "t", Suspended: new(atomic.Int64)})
+}
+
+// A client whose token expires during a call is told whether the call may have run, and nothing that the server answered.
+func TestAClientWhoseTimeIsOverIsToldWhetherItRan(t *testing.T) {
+	t.Parallel()
+	over := errors.New("the token has expired")
+	for answer, want := range map[string]string{
+		over.Error() + ". " + texts.MayHaveRun: over.Error() + ". " + texts.MayHaveRun,
+		over.Error() + ". " + texts.NotSent:    over.Error() + ". " + texts.NotSent,
+		over.Error() + ". secret":              over.Error(),
+		"secret":                               over.Error(),
+		"":                                     over.Error(), // a result
+	} {
+		v := testServer(t)
+		ctx, end := context.WithCancelCause(t.Context())
+		m := &jsonrpc.Message{ID: []byte("1"), Method: methods.CallTool, Params: []byte(`{}`)}
+		got := v.Serve(ctx, IncomingRequest{Message: m, Notifier: quiet{}, Asks: true}, func(_ *Client, work *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
+			end(over)
+			<-work.Context().Done()
+			if answer == "" {
+				return jsonrpc.ResultAnswer([]byte(`{"content":[]}`))
+			}
+			return jsonrpc.AnswerFailure(answer)
+		})
+		if told := jsonrpc.ParseError(got.Error).Message; got.Result != nil || told != want {
+			t.Errorf("work that ends with %q: the client is told %q and %s, want %q", answer, told, got.Result, want)
+		}
+		v.Close()
+	}
 }
 
 // serve has a request served whose params, but for _meta, are members.

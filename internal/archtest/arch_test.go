@@ -146,7 +146,7 @@ var allowed = map[string][]string{
 	"hub/rounds":                         {"children", "hub/declaration", "hub/modern", "internal/jsonrpc", "internal/printable", "children/link", "internal/methods", "internal/worker"},
 	"hub/handshake":                      {"hub/telemetry", "children", "children/link", "children/spec", "hub/client", "hub/declaration", "hub/modern", "internal/jsonrpc", "rootsmgr", "validate", "internal/methods"},
 	"hub/declaration":                    {"internal/jsonrpc", "internal/printable", "rootsmgr", "internal/methods"},
-	"hub/modern":                         {"hub/telemetry", "internal/worker", "children", "children/link", "children/run", "children/spec", "hub/declaration", "internal/jsonrpc", "internal/printable", "hub/seal", "rootsmgr", "rootsmgr/guard", "validate", "hub/catalog", "internal/methods", "validate/strictjson"},
+	"hub/modern":                         {"hub/telemetry", "internal/worker", "children", "children/link", "children/run", "children/spec", "hub/declaration", "internal/jsonrpc", "internal/printable", "hub/seal", "hub/texts", "rootsmgr", "rootsmgr/guard", "validate", "hub/catalog", "internal/methods", "validate/strictjson"},
 	"cmd/mcphub/internal/oauth":          {"internal/printable", "internal/trust"},
 	"cmd/mcphub/internal/oauth/logins":   {"internal/callertoken", "cmd/mcphub/internal/oauth", "internal/printable", "cmd/mcphub/internal/secrets"},
 	"children/sandbox":                   {"children/sandbox/proof", "children/sandbox/seatbelt", "children/gitconfig", "internal/rawio", "rootsmgr/guard", "rootsmgr/platform"},

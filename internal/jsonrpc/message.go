@@ -196,6 +196,14 @@ func (e *ClosedError) Unwrap() error { return e.Reason }
 // Is reports whether target is [ErrClosed].
 func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
 
+// EndReason returns the text of what has ended a call. Of a ClosedError it is the reason alone, if there is one.
+func EndReason(cause error) string {
+	if closed, ok := errors.AsType[*ClosedError](cause); ok && closed.Reason != nil {
+		return closed.Reason.Error()
+	}
+	return cause.Error()
+}
+
 // A BrokenError ends a call whose answer arrived in a line that could not be
 // read: malformed, over the frame limit, or no response at all.
 type BrokenError struct{ Reason string }
