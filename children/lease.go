@@ -159,7 +159,7 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 }
 
 // TellLevel sees to it that the child knows the level of the log that
-// SupervisorOptions.ClientProfile tells, if it has one. It returns within two seconds.
+// SupervisorOptions.Level returns, if it has one. It returns within two seconds.
 func (l *Lease) TellLevel(ctx context.Context) { l.run.TellLevel(ctx, l.snapshot.offer) }
 
 // CanStartCall reports whether StartCall may be tried: not every transport has it.

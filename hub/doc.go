@@ -7,13 +7,13 @@
 // each method is, and methods.go what serves it, in which era. A request that a child has to answer
 // is looked up and taken through the steps of a call (package call). Lists and what the hub says
 // about itself come from the session's catalogue (lists.go, modern_session.go, report.go and package
-// status). The hub's own tools are answered by mcp-go's server (tools.go).
+// status). The hub answers its own tools (tools.go).
 //
 // # Two eras
 //
 // A client of the handshake says once what it can do (package handshake). One of
 // 2026-07-28 says it with each request, and is asked by the answer (package modern). A call
-// sees either as a client.Client. Package modern (bridged.go) decides what a child of the
+// sees either as a client.Client. Package modern (hub/modern/child.go) decides what a child of the
 // handshake's era sees of a client before that client's first request.
 //
 // # Both directions

@@ -309,7 +309,7 @@ func TestModernHTTPGatesHaveTheirTime(t *testing.T) {
 	})
 }
 
-// TestModernHTTPTokenExpiresDuringACall: the client is told whether the call may have run.
+// TestModernHTTPTokenExpiresDuringACall: the answer includes whether the call may have run.
 func TestModernHTTPTokenExpiresDuringACall(t *testing.T) {
 	const issuer = "https://login.example"
 	o := HTTPOptions{Resource: &Resource{URL: "https://hub.example/mcp", Issuers: []string{issuer}, Verify: func(context.Context, string) (admission.Caller, error) {

@@ -203,7 +203,7 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 
 // followConfiguration puts conf in force, for sessions and supervisor alike. The caller has the token.
 func (h *Hub) followConfiguration(conf *configuration.Configuration) {
-	h.surroundings.Follow(conf, func(next map[*configuration.Current]*configuration.Configuration) {
+	h.surroundings.PutInForce(conf, func(next map[*configuration.Current]*configuration.Configuration) {
 		h.sessions.Replace(next)
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	}, h.logEndReason)

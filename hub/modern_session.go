@@ -128,7 +128,7 @@ func (s *Session) noteModernClient(first *declaration.Claims) {
 				s.name = first.String()
 				s.records.SetClient(s.name)
 			}
-			s.assignedSession.ModernFirst(!s.hasStarted)
+			s.assignedSession.SetModernFirst(!s.hasStarted)
 		}
 		s.mu.Unlock()
 		s.metrics.SetModernVersion(modern.Version)

@@ -250,7 +250,7 @@ func (s *Session) setCaps(params []byte) {
 	s.caps, s.name = c, c.String()
 	s.handshaken.Store(true)
 	if !s.hasStarted {
-		s.assignedSession.ModernFirst(false)
+		s.assignedSession.SetModernFirst(false)
 	}
 	s.mu.Unlock()
 	s.records.SetClient(c.String())

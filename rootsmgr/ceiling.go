@@ -17,7 +17,7 @@ func (settings Settings) ceilingSnapshot(fsys guard.FS, generation uint64) *Snap
 	if settings.Ceiling == nil {
 		return nil
 	}
-	return blueprint{entries: settings.Ceiling, places: settings.settingPlaces()}.snapshot(fsys, generation, OriginCeiling)
+	return blueprint{entries: settings.Ceiling, places: settings.writableDirs()}.snapshot(fsys, generation, OriginCeiling)
 }
 
 // containsRoot reports whether what was found is one of the roots or below one.

@@ -191,7 +191,7 @@ func (l *loop) lookAgain(r *relook, now time.Time) {
 		generation := l.m.generation.Add(1)
 		l.askedUnder = l.terms.settings.ceilingSnapshot(l.m.fsys, generation)
 		bp := l.asked.made
-		bp.top, bp.places = l.askedUnder, l.terms.settings.settingPlaces()
+		bp.top, bp.places = l.askedUnder, l.terms.settings.writableDirs()
 		l.asked = bp.snapshot(l.m.fsys, generation, l.asked.origin)
 	}
 	l.remakeView()

@@ -36,7 +36,7 @@ type Settings struct {
 	AtWorkDir    bool    // the client runs in the directory that the Guess of the Fallback was found from: it is one over stdio
 }
 
-func (settings Settings) settingPlaces() []string {
+func (settings Settings) writableDirs() []string {
 	if settings.WritableDirs == nil {
 		return nil
 	}

@@ -118,7 +118,7 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) RootsView {
 func (t *terms) fallbackView(fsys guard.FS, generation uint64, c Case, err error, skipped ...Skipped) RootsView {
 	settings, f := t.settings, t.fallback
 	top := settings.ceilingSnapshot(fsys, generation)
-	bp := blueprint{skipped: skipped, top: top, places: settings.settingPlaces()}
+	bp := blueprint{skipped: skipped, top: top, places: settings.writableDirs()}
 	v := RootsView{Case: c, Err: err}
 	projectCounts := c == CaseUnsupported && settings.When.Project && settings.AtWorkDir && f.IsEmpty()
 	guessed := projectCounts && f.Guess != Guess{}

@@ -77,7 +77,7 @@ func (m *Manager) Suppose(p Page) RootsView {
 // readPage makes the roots of a client canonical.
 func (m *Manager) readPage(t *terms, p Page, generation uint64, origin Origin) *callRoots {
 	top := t.settings.ceilingSnapshot(m.fsys, generation)
-	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.settingPlaces(), mapping: t.settings.Mapping}
+	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.writableDirs(), mapping: t.settings.Mapping}
 	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, origin), top: top}
 }
 

@@ -39,10 +39,10 @@ type StatusError struct {
 	Code   int
 	Text   string
 	Advice string // what a person can do if the server asks for a login; ""
-	LogIn  bool   // that is to log in
+	LogIn  bool   // the Advice is to log in
 	Unsent bool   // the request was not sent, because there is no token that it could carry, and the server has answered nothing
 
-	Challenge bool // it reports how one is to authenticate
+	Challenge bool // the server named a way to authenticate (WWW-Authenticate)
 }
 
 // SessionForgotten reports whether the server states that it does not know the session

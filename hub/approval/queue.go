@@ -33,7 +33,7 @@ func (options Options) WithDefaults() Options {
 	return options
 }
 
-// ClientOnly returns the same if no one but the client can be asked.
+// ClientOnly returns the Options by which the client alone can be asked.
 func (options Options) ClientOnly() Options {
 	if options.From != nil {
 		options.From = &Channels{Client: options.From.Client}

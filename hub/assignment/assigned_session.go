@@ -45,7 +45,7 @@ type AssignedSession[S any] struct {
 	table    *Table[S]
 	assigned atomic.Pointer[Assignments] // stored under Table.mu
 	served   *RootsDelivery
-	wants    int           // see Table.SetLevel; guarded by Table.mu
+	logLevel int           // see Table.SetLevel; guarded by Table.mu
 	barred   bool          // what a server may write could not be put on record; only Run uses it
 	yielded  chan struct{} // an instance has ended that another one stands in for
 	// modernFirst: what came first that needs children was of 2026-07-28, and a child
@@ -60,9 +60,9 @@ func (t *Table[S]) NewAssignedSession(o AssignedSessionOptions[S]) *AssignedSess
 	return s
 }
 
-// ModernFirst reports whether a child that has both eras is spoken to in that
+// SetModernFirst notes whether a child that has both eras is spoken to in that
 // of 2026-07-28. It is settled when the session starts.
-func (s *AssignedSession[S]) ModernFirst(first bool) { s.modernFirst.Store(first) }
+func (s *AssignedSession[S]) SetModernFirst(first bool) { s.modernFirst.Store(first) }
 
 // Assignments returns which instances serve the session.
 func (s *AssignedSession[S]) Assignments() *Assignments { return s.assigned.Load() }

@@ -198,7 +198,7 @@ func (t *Table[S]) moveSession(s *AssignedSession[S], to Assignment, from spec.K
 		t.holders[to.Key] = map[*AssignedSession[S]]struct{}{}
 	}
 	t.holders[to.Key][s] = struct{}{}
-	t.countWanted(to.Key, s.wants, 1)
+	t.countWanted(to.Key, s.logLevel, 1)
 	if len(known.read) > maxReadings {
 		t.forgetReadings(to, known)
 	}
@@ -235,7 +235,7 @@ func (t *Table[S]) detachSession(s *AssignedSession[S], from spec.Key) {
 // removeHolder expects the caller to hold mu.
 func (t *Table[S]) removeHolder(s *AssignedSession[S], k spec.Key) {
 	if _, holds := t.holders[k][s]; holds {
-		t.countWanted(k, s.wants, -1)
+		t.countWanted(k, s.logLevel, -1)
 	}
 	delete(t.holders[k], s)
 	if len(t.holders[k]) == 0 {
@@ -371,8 +371,8 @@ func (t *Table[S]) SoleSession(k spec.Key) (session S, ok bool) {
 func (t *Table[S]) SetLevel(s *AssignedSession[S], wants func() int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was, what := s.wants, wants() // under the lock: of two that say it at once the later one counts
-	s.wants = what
+	was, what := s.logLevel, wants() // under the lock: of two that say it at once the later one counts
+	s.logLevel = what
 	for _, at := range s.assigned.Load().All() {
 		if _, holds := t.holders[at.Key][s]; holds {
 			t.countWanted(at.Key, was, -1)

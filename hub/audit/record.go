@@ -101,8 +101,8 @@ type ClientInfo struct {
 // DecisionFields is what was decided: of one call, of all calls of a line, or of each of them. appendMembers writes
 // each field, and trail.Event reads it by its tag. For a decision, four functions fill the fields in: in package record
 // Decision.fillFields for a verdict, Writer.WriteRefusal for a request without a verdict and Writer.WriteQuestion for a question, and in
-// package catalog Tool.CommonDecision for a call without a path. Writer.beginLine of package record and fastCall.recordAndSend of
-// package call set Child and Tool. Writer.appendDecision sets Code, and the Decision of a call for which a person was asked and did not approve. A line of
+// package catalog Tool.CommonDecision for a call without a path. Child and Tool are set by Writer.beginLine and Decision.Encoded of package
+// record, by Tool.CommonDecision, and by fastCall.recordAndSend of package call. Writer.appendDecision sets Code, and the Decision of a call for which a person was asked and did not approve. A line of
 // another kind has few fields, and they are set in the function that makes the line: a refusal of the kernel, the end of a session, a
 // request that the front refuses, a changed definition. The formats for collectors (cmd/mcphub/audit_formats.go,
 // cmd/mcphub/internal/otlp) choose fields by name.

@@ -57,7 +57,7 @@ func (att *attempt) approvalJudgement() *approval.Judgement {
 func (owner *approvalOwner) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
 	owner.call.approval = a
 	owner.call.target.resetTarget()
-	att, err := owner.call.prepareAttempt(ctx)
+	att, err := owner.call.judgeWithRetries(ctx)
 	if err != nil {
 		return nil, err
 	}

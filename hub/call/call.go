@@ -183,7 +183,7 @@ func (call *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 // again has to wait, it takes another turn afterwards: see serverTurnKeeper.
 func (call *Call) judgeUntilServerTurn(ctx context.Context) (*attempt, error) {
 	for {
-		att, err := call.prepareAttempt(ctx)
+		att, err := call.judgeWithRetries(ctx)
 		if err == nil && att.verdict.Decision == policy.Escalate {
 			call.endServerTurn()
 			serverTurnKeeperOf(ctx).endServerTurn()

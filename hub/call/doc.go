@@ -51,7 +51,7 @@
 // runs. It judges a call of one that does not run: a denial ends there, without acquireAndJudge.
 //
 // A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end if one would have
-// to wait. What was let through goes on as a fastCall, an allowedCall that no goroutine waits for. It has one owner in each
+// to wait. What was let through goes on as a fastCall, an allowedCall for whose answer the goroutine of the read loop does not wait. It has one owner in each
 // state:
 //
 //	recording   the goroutine that writes its line: the one that took the call, or the one that

@@ -47,7 +47,7 @@ type answerReceiver interface {
 	Batch() *lines.Batch
 }
 
-// A fastCall is an allowedCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
+// A fastCall is an allowedCall of a tool that holds no goroutine of its own while the child works. One goroutine at a time owns it, as doc.go
 // says. Only Abandon is called by others.
 type fastCall struct {
 	allowedCall
@@ -124,7 +124,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver an
 	pooled := toolCalls.Get().(*toolCall)
 	pooled.initCall(s, m, quoted, tool)
 	pooled.onFastPath = true
-	att, err := pooled.newAttempt(context.Background()) // no client is asked for anything on this path
+	att, err := pooled.runAttempt(context.Background()) // no client is asked for anything on this path
 	pooled.onFastPath = false
 	if err != nil {
 		pooled.freeCall()

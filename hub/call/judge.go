@@ -62,20 +62,20 @@ func (att *attempt) relevantRoots() *rootsmgr.RootsView {
 // has other definitions than were known or another process serves the session.
 const maxAttempts = 4
 
-// prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
+// judgeWithRetries judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
 // package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
-func (call *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
+func (call *Call) judgeWithRetries(ctx context.Context) (*attempt, error) {
 	call.rootsWait = call.sender.RootsManager.NewWaitBudget()
 	for n := 1; ; n++ {
-		att, err := call.newAttempt(ctx)
+		att, err := call.runAttempt(ctx)
 		if err == nil || n == maxAttempts || !errors.Is(err, errScanAgain) {
 			return att, err
 		}
 	}
 }
 
-// newAttempt makes one attempt. With an error, its lease was released.
-func (call *Call) newAttempt(ctx context.Context) (*attempt, error) {
+// runAttempt scans, waits, leases and judges once. With an error, its lease was released.
+func (call *Call) runAttempt(ctx context.Context) (*attempt, error) {
 	att := call.spareAttempt
 	if call.spareAttempt = nil; att == nil {
 		att = &attempt{}

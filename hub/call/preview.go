@@ -33,7 +33,7 @@ func (s *Sender) PreviewCall(ctx context.Context, tool offering.Tool, args []byt
 	args, setArgumentErr := tool.WithSet(args)
 	t := &toolTarget{listed: tool, tool: tool, args: args, setArgumentErr: setArgumentErr}
 	call := &Call{sender: s, target: t}
-	att, err := call.prepareAttempt(ctx)
+	att, err := call.judgeWithRetries(ctx)
 	if err != nil {
 		return nil, err
 	}

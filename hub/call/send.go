@@ -23,7 +23,7 @@ import (
 //
 //   - allowedCall.sendAndAwait: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
 //     because the pipe was full. It calls Lease.Call, or package rounds, which calls Lease.Call for each round.
-//   - fastCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
+//   - fastCall.sendAsync: a call on the fast path, which holds no goroutine of its own. It calls Lease.StartCall, on the goroutine that
 //     has written the line of this call and of all that came with it (audit.GroupCommit). All these calls leave in one write (lines.Batch).
 //   - Call.sendNotification: a notification. It calls Lease.Notify.
 //   - Sender.RelayAboutTask: a request about a task that the session has already. It calls Lease.Call.

@@ -8,7 +8,7 @@
 //	admission  host, origin and token of the request (package admission)
 //	routing    POST, GET and DELETE, by session and version (front.go)
 //	body       one message, or a batch, bounded in bytes and time (body.go, batch.go)
-//	delivery   to the session, when the request has its turn (request.go, modern_post.go)
+//	delivery   to the session, when the request has its turn (exchange.go, modern_post.go)
 //	answer     as JSON, or at the end of a stream of events (answer.go, exchange.go, package events)
 //
 // The answer becomes a stream when something has to be said before it, when it takes

@@ -289,7 +289,7 @@ func (c *Client) leaveRoundTrip() {
 // suspendWork answers the round trip with the questions that are open. false: there are none
 // any more, or the work has ended.
 func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
-	questions, size, ok := c.openQuestions()
+	questions, size, ok := c.takeOpenQuestions()
 	if !ok {
 		return jsonrpc.Answer{}, false
 	}
@@ -308,10 +308,10 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 	return c.server.Result(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
 }
 
-// openQuestions ends the round trip with the questions that are open, as inputRequests. What
+// takeOpenQuestions ends the round trip with the questions that are open, as inputRequests. What
 // the client did not declare is refused to the one who asks. false: there is nothing to ask.
 // size is what is held of the client until it comes again.
-func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
+func (c *Client) takeOpenQuestions() (requests []byte, size int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ended || c.state.current == nil {

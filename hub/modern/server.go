@@ -105,12 +105,12 @@ type IncomingRequest struct {
 
 // A RequestHandler answers a request, which is stripped of what belongs to its hop. For a
 // request that may be answered with a question it runs on a goroutine of its own,
-// which may outlive the context of the request, and end ends when the answer is not wanted
-// any more.
+// which may outlive the context of the request. end ends if no one will take the answer: the client has cancelled the request, its
+// access has expired, it has not come back with the responses in time, or the Server was closed.
 type RequestHandler func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
-// Serve answers a request. ctx ends when the client no longer wants an answer or may
-// not have it any more; then it is told the cause at most.
+// Serve answers a request. ctx ends if the client cancels the request or its access expires. The answer is then the cause, and
+// whether the server may have run the request.
 func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandler) jsonrpc.Answer {
 	request, err := StripHopMembers(r.Message)
 	if err != nil {
@@ -197,7 +197,7 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 	}
 }
 
-// endedAnswer returns what a client is told that may no longer have the answer of its request: the cause and, if the work has ended
+// endedAnswer returns the answer for a client that may no longer have the one of its request: the cause and, if the work has ended
 // for that, whether its server may have run it.
 func endedAnswer(answer jsonrpc.Answer, cause error) jsonrpc.Answer {
 	defer answer.Free()

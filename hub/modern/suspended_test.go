@@ -54,7 +54,7 @@ func testServer(t *testing.T) *Server {
 	return NewServer(ServerOptions{Host: testHost{t}, Info: []byte(`{}`), Seal: seal.NewRandom(), Bearer: "t", Suspended: new(atomic.Int64)})
 }
 
-// A client whose token expires during a call is told whether the call may have run, and nothing that the server answered.
+// A client whose token expires during a call learns whether the call may have run, and nothing of what the server answered.
 func TestAClientWhoseTimeIsOverIsToldWhetherItRan(t *testing.T) {
 	t.Parallel()
 	over := errors.New("the token has expired")

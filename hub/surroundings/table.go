@@ -31,10 +31,10 @@ func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []c
 	return &Table{own: own, sup: sup, ownTools: ownTools}
 }
 
-// Follow puts conf in force, for sessions and supervisor alike. replace is given what each goes by from then on, while no one
+// PutInForce puts conf in force, for sessions and supervisor alike. replace is given what each goes by from then on, while no one
 // enters. A session for which conf cannot be ends, and ended learns why. No two calls run at a time. The disk is read before
 // the lock is taken: who enters meanwhile is read in the next round.
-func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
+func (t *Table) PutInForce(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
 	seen, read := []children.InspectedPaths{t.sup.InspectPaths(conf.Specs())}, map[*Attachment]rereadConfig{}
 	t.mu.Lock()
 	defer t.mu.Unlock()

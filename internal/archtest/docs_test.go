@@ -160,8 +160,30 @@ var (
 	link      = regexp.MustCompile(`\]\(([^)#: ]*)(#[^)]*)?\)`)
 	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	noAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	namedCode = regexp.MustCompile(`(?:[a-z0-9_.-]+/)*[A-Za-z0-9_-]+\.go\b`)
 	namedFile = regexp.MustCompile("`((?:[a-z0-9_.-]+/)+[A-Za-z0-9_.-]+\\.(?:go|md|json|txtar|mjs))`")
 )
+
+// TestFilesOfDocGoExist holds that a doc.go names files that are there: of its own package by their name, others by their path.
+func TestFilesOfDocGoExist(t *testing.T) {
+	t.Parallel()
+	names := 0
+	for _, p := range packages(t, "linux") {
+		dir := relative(p.ImportPath)
+		if !exists(dir + "/doc.go") {
+			continue
+		}
+		for _, name := range namedCode.FindAllString(fileText(t, dir+"/doc.go"), -1) {
+			names++
+			if !exists(dir+"/"+name) && !(strings.Contains(name, "/") && exists(name)) {
+				t.Errorf("%s/doc.go names %s, which does not exist", dir, name)
+			}
+		}
+	}
+	if names < 20 {
+		t.Errorf("%d files are named; have they another shape now?", names)
+	}
+}
 
 // TestNamedFilesExist holds that what the documents link to, and the files that they name, are there.
 func TestNamedFilesExist(t *testing.T) {
