@@ -129,19 +129,18 @@ type startHistory struct {
 	nextStart    time.Time // no start before
 	wasAsked     bool      // someone has wanted it to run
 	wasReady     bool
-	lastFailure  string              // why the last start or run failed; "" once ready again
-	badPlan      bool                // the last start failed before anything was started
-	digest       string              // of the entry and its program, wherever it works, as takeDigest saw them last
-	digestIn     *sandbox.LstatCache // the looks of the burst in which it saw them
-	sightsDigest string              // digest with what it can see; "": what it lists is not remembered
-	offeredFor   string              // what the offer was listed, or recalled, for; as sightsDigest
-	started      bool                // runLife was called before
-	checkedGen   uint64              // of the roots, when it was last looked whether to start
-	plannedGen   uint64              // of the roots, with which it was started last
-	wasGreeted   bool                // it has been ready in this instance
-	wasListed    bool                // and its tools have been listed
-	lives        offers.Lives        // of the offer, as it was read last
-	recalled     bool                // it was looked up what is remembered, for these roots
+	lastFailure  string       // why the last start or run failed; "" once ready again
+	badPlan      bool         // the last start failed before anything was started
+	digest       string       // of what was started last, wherever it works
+	sightsDigest string       // digest with what it can see; "": what it lists is not remembered
+	offeredFor   string       // what the offer was listed, or recalled, for; as sightsDigest
+	started      bool         // runLife was called before
+	checkedGen   uint64       // of the roots, when it was last looked whether to start
+	plannedGen   uint64       // of the roots, with which it was started last
+	wasGreeted   bool         // it has been ready in this instance
+	wasListed    bool         // and its tools have been listed
+	lives        offers.Lives // of the offer, as it was read last
+	recalled     bool         // it was looked up what is remembered, for these roots
 	recalledFor  uint64
 	offerIsGuess bool          // the offer is that for clients without capabilities, and these have some
 	diedInEra    spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none

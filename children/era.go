@@ -75,7 +75,7 @@ func (shared *common) servingKey(s spec.Spec, k spec.Key) spec.Key {
 
 // lacksEra reports whether a child is known not to speak the era of a Key.
 func (shared *common) lacksEra(s spec.Spec, k spec.Key) bool {
-	o := shared.recallManner(s, shared.offerDigest(s, k))
+	o := shared.recallManner(s, shared.offerDigest(shared.machineOf(s), s, k))
 	return o != nil && !o.Both && o.IsModern() != (k.Era == spec.EraModern)
 }
 

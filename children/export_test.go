@@ -14,8 +14,7 @@ func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 
 // Recall calls BoundedSupervisor.RecallOffer, as Ensure does, for a session without roots.
 func (s *Supervisor) Recall(k spec.Key) *offers.RawOffer {
-	offer, _ := s.WithBoundary(sandbox.Boundary{}).RecallOffer(k, nil)
-	return offer
+	return s.WithBoundary(sandbox.Boundary{}).RecallOffer(k, nil)
 }
 
 // SetRoots calls BoundedSupervisor.SetRoots, as Ensure does.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/children/launch"
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
@@ -25,9 +26,10 @@ type sights struct {
 	whose    string // a session's that only those see who have the same rights; "": everybody's
 }
 
-// offerDigest names what a child of this Spec offers to the clients of this Key, wherever it works.
-func (shared *common) offerDigest(s spec.Spec, k spec.Key) string {
-	return s.Digest(shared.machineOf(s), shared.Version, k.Era, append(s.Capabilities(shared.clientProfile(k).Capabilities), k.Principal...))
+// offerDigest names what a child of this Spec offers to the clients of this Key, wherever it works. m is the machineOf the Spec, which may
+// share what it sees of the disk with others.
+func (shared *common) offerDigest(m launch.Machine, s spec.Spec, k spec.Key) string {
+	return s.Digest(m, shared.Version, k.Era, append(s.Capabilities(shared.clientProfile(k).Capabilities), k.Principal...))
 }
 
 // plainDigest works like offerDigest for a client of the same principal without capabilities, by the handshake.
@@ -103,20 +105,20 @@ func mannerDigest(digest string) string {
 
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
 func (child *childInstance) recallManner() {
-	child.manner = child.common.recallManner(child.spec, child.takeDigest(child.currentWanted().looks))
+	child.manner = child.common.recallManner(child.spec, child.currentDigest(child.currentWanted().looks))
 	child.history.spokenEra = eraOf(child.manner)
 	if child.startsLazily() {
 		child.setState(Cold, "")
 	}
 }
 
-// takeDigest returns the offerDigest of the child as it is now. A burst of starts, which shares looks, takes it once.
-func (child *childInstance) takeDigest(looks *sandbox.LstatCache) string {
-	h := &child.history
-	if looks.InBurst() == nil || h.digestIn != looks {
-		h.digest, h.digestIn = child.common.offerDigest(child.spec, child.key), looks
+// currentDigest returns the offerDigest of the child as it is now. The starts of a burst, which share looks, look at a program once.
+func (child *childInstance) currentDigest(looks *sandbox.LstatCache) string {
+	m := child.baseMachine()
+	if looks := looks.InBurst(); looks != nil {
+		m = m.WithLooks(looks)
 	}
-	return h.digest
+	return child.common.offerDigest(m, child.spec, child.key)
 }
 
 // visibleSights returns what the instance can see with what is wanted.
@@ -133,7 +135,7 @@ func (child *childInstance) publishRecalled(w wantedState) {
 		return
 	}
 	child.history.recalled, child.history.recalledFor = true, w.Gen
-	seen := child.common.narrowDigest(child.takeDigest(w.looks), child.spec, child.visibleSights(w))
+	seen := child.common.narrowDigest(child.currentDigest(w.looks), child.spec, child.visibleSights(w))
 	if child.history.wasGreeted && child.history.offeredFor == seen && (seen != "" || child.spec.SeesNoProject()) {
 		return
 	}

@@ -35,7 +35,8 @@ func (child *childInstance) startRun() (*run.Run, *run.UnavailableError) {
 		now.callerWaits, now.shouldRun, now.evict, now.looks = false, false, false, nil
 		return false
 	})
-	child.history.sightsDigest = child.common.narrowDigest(child.takeDigest(w.looks), child.spec, child.visibleSights(w))
+	child.history.digest = child.currentDigest(w.looks)
+	child.history.sightsDigest = child.common.narrowDigest(child.history.digest, child.spec, child.visibleSights(w))
 	child.history.starts++
 	child.history.plannedGen = w.Gen
 	child.setState(Starting, child.history.lastFailure)

@@ -386,18 +386,34 @@ func (s *Supervisor) currentSnapshot(k spec.Key, spec spec.Spec) *instanceSnapsh
 }
 
 // RecallOffer returns what a server offered when it was listed last for those with the same rights and roots, in this run of the hub
-// or an earlier one with the very same entry and program, to a client with the same capabilities, else with none. If that
-// is not known it is nil, and manner is what RecallManner returns. RecallOffer reads at most three small files and starts nothing.
-// What comes from it may be shown; a Lease reports what the server offers now.
-func (b BoundedSupervisor) RecallOffer(k spec.Key, roots []guard.Root) (offer, manner *offers.RawOffer) {
-	spec, ok := b.s.specOf(k)
+// or an earlier one with the very same entry and program, to a client with the same capabilities, else with none; nil if that
+// is not known. It reads at most two small files and starts nothing. What comes from it may be shown; a Lease reports what the
+// server offers now.
+func (b BoundedSupervisor) RecallOffer(k spec.Key, roots []guard.Root) *offers.RawOffer {
+	offer, _, _ := b.recallOffer(k, roots)
+	return offer
+}
+
+// RecallOfferOrManner works like RecallOffer. If the offer is not known, it returns what RecallManner does.
+func (b BoundedSupervisor) RecallOfferOrManner(k spec.Key, roots []guard.Root) *offers.RawOffer {
+	offer, spec, digest := b.recallOffer(k, roots)
+	if offer != nil {
+		return offer
+	}
+	return b.s.common.recallManner(spec, digest)
+}
+
+// recallOffer returns, if the offer is not known, the Spec and the offerDigest that it was looked up by. Both are empty without a Spec.
+func (b BoundedSupervisor) recallOffer(k spec.Key, roots []guard.Root) (offer *offers.RawOffer, s spec.Spec, digest string) {
+	s, ok := b.s.specOf(k)
 	if !ok {
-		return nil, nil
+		return nil, s, ""
 	}
-	if v := b.s.currentSnapshot(k, spec); v != nil && v.offer != nil && v.offer.IsWhole() {
-		return v.offer, nil
+	if v := b.s.currentSnapshot(k, s); v != nil && v.offer != nil && v.offer.IsWhole() {
+		return v.offer, s, ""
 	}
-	return b.RecallOfferAs(spec, k, roots)
+	offer, digest = b.recallOfferOf(s, k, roots)
+	return offer, s, digest
 }
 
 // RecallManner returns how a server was spoken to last and what it is able to do, with whatever roots; nil if that is not known.
@@ -406,15 +422,18 @@ func (s *Supervisor) RecallManner(k spec.Key) *offers.RawOffer {
 	if !ok {
 		return nil
 	}
-	return s.common.recallManner(spec, s.common.offerDigest(spec, k))
+	return s.common.recallManner(spec, s.common.offerDigest(s.common.machineOf(spec), spec, k))
 }
 
 // RecallOfferAs works like RecallOffer for an entry that is not configured yet, or is configured differently.
-func (b BoundedSupervisor) RecallOfferAs(spec spec.Spec, k spec.Key, roots []guard.Root) (offer, manner *offers.RawOffer) {
-	spec = spec.WithDefaults()
-	at, digest := sights{roots, b.boundary, b.whose}, b.s.common.offerDigest(spec, k)
-	if offer, _ = b.s.common.recallOffer(b.s.common.narrowDigest(digest, spec, at), spec, k, at); offer == nil {
-		manner = b.s.common.recallManner(spec, digest)
-	}
-	return offer, manner
+func (b BoundedSupervisor) RecallOfferAs(s spec.Spec, k spec.Key, roots []guard.Root) *offers.RawOffer {
+	offer, _ := b.recallOfferOf(s.WithDefaults(), k, roots)
+	return offer
+}
+
+// recallOfferOf returns the offer that is remembered of a Spec and these roots, nil if none is, and its offerDigest.
+func (b BoundedSupervisor) recallOfferOf(s spec.Spec, k spec.Key, roots []guard.Root) (offer *offers.RawOffer, digest string) {
+	at, digest := sights{roots, b.boundary, b.whose}, b.s.common.offerDigest(b.s.common.machineOf(s), s, k)
+	offer, _ = b.s.common.recallOffer(b.s.common.narrowDigest(digest, s, at), s, k, at)
+	return offer, digest
 }

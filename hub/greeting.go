@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -29,13 +28,13 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 		if known[c.Spec.Name] != nil || conf.IsDenied(c.Spec.Name) {
 			continue
 		}
-		var offer, manner *offers.RawOffer
+		var raw *offers.RawOffer
 		if ok {
-			offer, manner = s.assignedSession.Recall(conf, c, rootsView)
+			raw = s.assignedSession.RecallOrManner(conf, c, rootsView)
 		} else {
-			manner = s.assignedSession.Manner(c)
+			raw = s.assignedSession.Manner(c)
 		}
-		if raw := cmp.Or(offer, manner); raw != nil {
+		if raw != nil {
 			known[c.Spec.Name] = conf.ReadOffer(c, raw)
 		}
 	}

@@ -213,7 +213,7 @@ func (planner *reloadPlanner) offerOf(conf *configuration.Configuration, c *Chil
 	}
 	roots, common := conf.CommonRoots()[c.Spec.Name], planner.h.sup.WithBoundary(conf.CommonBoundary(c))
 	for _, era := range []spec.Era{spec.EraAuto, spec.EraModern} {
-		if raw, _ := common.RecallOfferAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, roots); raw != nil {
+		if raw := common.RecallOfferAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, roots); raw != nil {
 			return raw
 		}
 	}

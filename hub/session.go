@@ -184,8 +184,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 			if c.Spec.Share != spec.ShareAll && !c.Spec.SeesNoProject() {
 				return nil // its roots decide what it offers: its instance looks it up when they are known
 			}
-			offer, _ := s.assignedSession.Recall(conf, c, rootsmgr.RootsView{})
-			return offer
+			return s.assignedSession.Recall(conf, c, rootsmgr.RootsView{})
 		})
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })

@@ -105,6 +105,9 @@ func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
 	return h
 }
 
+// Looks returns what the host has seen of the disk, for those who share it; nil if the host looks each time.
+func (h Host) Looks() *sandbox.LstatCache { return h.looks }
+
 // lookOnce returns what look finds at a path. Those who share what a host has seen look once; what is a word for what they look for.
 func lookOnce[V any](h Host, what, path string, look func(path string) V) V {
 	return sandbox.FindOnce(h.looks, what+" "+path, func() V { return look(path) })

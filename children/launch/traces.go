@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"mcphub/children/program"
+	"mcphub/children/sandbox"
 	"mcphub/internal/commandline"
 	"mcphub/rootsmgr/guard"
 )
@@ -35,7 +36,7 @@ func (m Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err e
 		return t, err
 	}
 	for _, file := range programFiles(prog, found) {
-		t.Files = append(t.Files, fileMark(file))
+		t.Files = append(t.Files, sandbox.FindOnce(m.Looks(), "mark "+file, func() []string { return fileMark(file) }))
 	}
 	return t, nil
 }

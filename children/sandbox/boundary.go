@@ -147,8 +147,8 @@ func lookNow(path string) (at look) {
 // errNotByText reports that the system has to follow a path.
 var errNotByText = errors.New("the path cannot be followed by text")
 
-// Real returns a path without links. The error is fs.ErrNotExist if nothing is there, and another one if only the system knows:
-// a name before ".." may be a link, and Windows has more than one name for a file.
+// Real returns a path without links. The error is fs.ErrNotExist if nothing is there, and another one if only the system knows: it
+// could not be looked at, a name before ".." may be a link, and Windows has more than one name for a file.
 func (cache *LstatCache) Real(path string) (string, error) {
 	if filepath.Separator != '/' || !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return "", errNotByText
@@ -164,7 +164,10 @@ func (cache *LstatCache) Real(path string) (string, error) {
 	if at.err == nil && at.to != "" {
 		return "", errNotByText // too many links
 	}
-	return real, at.err
+	if at.err != nil {
+		return "", at.err
+	}
+	return real, nil
 }
 
 // Hops returns the spellings of a path on the way to its target: itself, and itself with

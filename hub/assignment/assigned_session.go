@@ -139,11 +139,17 @@ func (s *AssignedSession[S]) RootsFor(conf *configuration.Configuration, c *conf
 	return c.UsableRoots(rootsView.Snapshot.With(conf.FS, rootsView.Ceiling, conf.ExtraDirectories(c.Spec.Name, s.Approvals.Served(&c.Spec))))
 }
 
-// Recall returns what a child offered last to a session for which the same was open as is by a view. If
-// that is not known it is nil, and manner is what Manner returns. Recall starts nothing.
-func (s *AssignedSession[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) (offer, manner *offers.RawOffer) {
+// Recall returns what a child offered last to a session for which the same was open as is by a view; nil if
+// that is not known. It starts nothing.
+func (s *AssignedSession[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
 	roots := s.RootsFor(conf, c, rootsView)
 	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallOffer(s.KeyFor(c, roots), roots)
+}
+
+// RecallOrManner works like Recall. If the offer is not known, it returns what Manner does.
+func (s *AssignedSession[S]) RecallOrManner(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
+	roots := s.RootsFor(conf, c, rootsView)
+	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallOfferOrManner(s.KeyFor(c, roots), roots)
 }
 
 // Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
@@ -163,8 +169,7 @@ func (s *AssignedSession[S]) supervisorFor(c *configuration.Child, boundary sand
 // RecallAs works like Recall for an entry that is not in force yet.
 func (s *AssignedSession[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.RawOffer {
 	roots := s.RootsFor(conf, c, rootsView)
-	offer, _ := s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallOfferAs(c.Spec, s.KeyFor(c, roots), roots)
-	return offer
+	return s.supervisorFor(c, s.boundaryOf(conf, c, rootsView, roots)).RecallOfferAs(c.Spec, s.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

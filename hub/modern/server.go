@@ -105,12 +105,11 @@ type IncomingRequest struct {
 
 // A RequestHandler answers a request, which is stripped of what belongs to its hop. For a
 // request that may be answered with a question it runs on a goroutine of its own,
-// which may outlive the context of the request. end ends if no one will take the answer: the client has cancelled the request, its
+// which may outlive the context of the request. end ends if its result is not wanted any more: the client has cancelled the request, its
 // access has expired, it has not come back with the responses in time, or the Server was closed.
 type RequestHandler func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
-// Serve answers a request. ctx ends if the client cancels the request or its access expires. The answer is then the cause, and
-// whether the server may have run the request.
+// Serve answers a request. ctx ends if the client cancels the request or its access expires. The answer is then what endedAnswer returns.
 func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandler) jsonrpc.Answer {
 	request, err := StripHopMembers(r.Message)
 	if err != nil {
@@ -198,15 +197,12 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 }
 
 // endedAnswer returns the answer for a client that may no longer have the one of its request: the cause and, if the work has ended
-// for that, whether its server may have run it.
+// for that after it was sent, that its server may have run it.
 func endedAnswer(answer jsonrpc.Answer, cause error) jsonrpc.Answer {
 	defer answer.Free()
 	why := jsonrpc.EndReason(cause)
-	if answer.Error != nil {
-		switch told := jsonrpc.ParseError(answer.Error).Message; told {
-		case why + ". " + texts.MayHaveRun, why + ". " + texts.NotSent:
-			why = told
-		}
+	if mayHaveRun := why + ". " + texts.MayHaveRun; answer.Error != nil && jsonrpc.ParseError(answer.Error).Message == mayHaveRun {
+		why = mayHaveRun
 	}
 	return jsonrpc.AnswerFailure(why)
 }

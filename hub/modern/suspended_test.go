@@ -60,7 +60,7 @@ func TestAClientWhoseTimeIsOverIsToldWhetherItRan(t *testing.T) {
 	over := errors.New("the token has expired")
 	for answer, want := range map[string]string{
 		over.Error() + ". " + texts.MayHaveRun: over.Error() + ". " + texts.MayHaveRun,
-		over.Error() + ". " + texts.NotSent:    over.Error() + ". " + texts.NotSent,
+		over.Error() + ". " + texts.NotSent:    over.Error(), // an earlier round of it may have been
 		over.Error() + ". secret":              over.Error(),
 		"secret":                               over.Error(),
 		"":                                     over.Error(), // a result
