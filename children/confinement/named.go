@@ -309,7 +309,7 @@ func (h Host) isReachable(dir string) bool {
 	if h.Planted(dir) {
 		return true
 	}
-	if h.memory == nil || h.memory.consent == nil {
+	if h.memory == nil {
 		return false
 	}
 	_, could := h.memory.consent.CouldBeWritten(consent.Item{ID: "folder " + dir, Paths: []string{dir}})

@@ -195,7 +195,7 @@ func (o *opening) openBase() {
 			if !onlySystem(w.hops) {
 				w = o.h.wayOf(path)
 			}
-			o.openOrClose(w, base.Access, use, o.h.home != "" && sandbox.Contains(o.h.home, path))
+			o.openOrClose(w, base.Access, use, sandbox.Contains(o.h.home, path))
 		}
 	}
 }
