@@ -427,3 +427,22 @@ func TestCoveredPlaces(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What is found on the disk leads on if there is no memory that tells who could have written it.
+func TestPartsWithoutAMemory(t *testing.T) {
+	var none *memory
+	if why, inside := none.whyNotLed(part{name: "module /a", by: []string{"/a"}}, nil, []string{"/b/"}); why != "" || inside {
+		t.Errorf("%q %t", why, inside)
+	}
+}
+
+// A path that leads elsewhere by now than the plan has seen is not followed. Linux alone keeps names apart by their case.
+func TestPathsThatLeadElsewhereByNow(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"a/x": "", "b/x": "", "link": "-> a"})
+	m := newMemory(h.stateFolder())
+	for seen, want := range map[string]bool{"a": false, "b": true, "A": runtime.GOOS == "linux"} {
+		if why := m.whyLinked(at("link"), at(seen)); (why != "") != want {
+			t.Errorf("seen at %s: %q", seen, why)
+		}
+	}
+}
