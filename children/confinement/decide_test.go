@@ -259,12 +259,13 @@ func TestARepositoryNamesItsFolderBack(t *testing.T) {
 		"wt/.git": "gitdir: ../m/.git/worktrees/wt\n", "m/sub/.git": "gitdir: ../.git/modules/sub\n", "another/.git": "gitdir: ../m/.git/modules/sub\n",
 		"m/.git/modules/sub/HEAD": "", "m/.git/modules/sub/objects/x": "", "m/.git/modules/sub/refs/x": "", "m/.git/modules/sub/config": "[core]\n\tworktree = ../../../sub\n",
 		"own/x/gitdir": "../../forged/.git\n", "own/x/commondir": "../../m/.git\n", "forged/.git": "gitdir: ../own/x\n",
+		"m/.git/worktrees/.git": "gitdir: in\n", "m/.git/worktrees/in/gitdir": "../.git\n", "m/.git/worktrees/in/commondir": "../..\n",
 	})
 	const read, written = sandbox.Read | sandbox.Execute, sandbox.Read | sandbox.Write
 	for top, want := range map[string][]sandbox.Rule{
 		"wt":      {ruleOf(at("m/.git"), read), ruleOf(at("m/.git/objects"), written), ruleOf(at("m/.git/refs"), written), ruleOf(at("m/.git/worktrees/wt"), written)},
 		"m/sub":   {ruleOf(at("m/.git/modules/sub"), read), ruleOf(at("m/.git/modules/sub/objects"), written), ruleOf(at("m/.git/modules/sub/refs"), written)},
-		"another": nil, "forged": nil, "own": nil,
+		"another": nil, "forged": nil, "own": nil, "m/.git/worktrees": nil, // a root in a repository names itself
 	} {
 		if got := h.repositoryOf(at(top), true); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", top, got, want)

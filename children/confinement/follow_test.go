@@ -597,7 +597,9 @@ func TestWhatIsChangedLeadsNowhere(t *testing.T) {
 		relink(t, "../../packages/lib", at("private/project/node_modules/lib"))
 		putFile(t, at("dev/mods/x"), "")
 		prog := served(home)
-		prog.Env = map[string]string{"NODE_PATH": at("dev/mods")}
+		prog.Env = map[string]string{"NODE_PATH": at("dev/mods") + ":" + at("own")}
+		putFile(t, at("other/x"), "")
+		relink(t, at("other"), at("own/node_modules/other"))
 		if changed {
 			planOf(t, h, prog)
 		}
@@ -607,6 +609,9 @@ func TestWhatIsChangedLeadsNowhere(t *testing.T) {
 			if opens(c, at(path)) == changed {
 				t.Errorf("it is changed: %t; %s is open: %t", changed, path, changed)
 			}
+		}
+		if !opens(c, at("other/x")) {
+			t.Errorf("it is changed: %t; a module of another folder is closed", changed)
 		}
 	}
 }
