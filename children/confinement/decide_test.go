@@ -179,6 +179,10 @@ func TestPartsByWords(t *testing.T) {
 	if slices.ContainsFunc(h.programParts(bare), func(p part) bool { return p.file == at("srv/run.js") }) {
 		t.Error("a script that the entry does not place is a part")
 	}
+	wrapped := Child{Program: program.Program{Command: "env", Cwd: at("srv")}, Command: "/usr/bin/env", Args: []string{"own"}, Dir: at("srv"), Env: env}
+	if slices.ContainsFunc(h.programParts(wrapped), func(p part) bool { return p.file == at("srv/own") }) {
+		t.Error("a program that does not lie where the child works is a part from there")
+	}
 	if got := interpreterWords(at("line")); !slices.Equal(got, []string{"/opt/other/run"}) {
 		t.Errorf("%q", got)
 	}

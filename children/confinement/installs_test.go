@@ -69,7 +69,7 @@ func TestNarrowFolders(t *testing.T) {
 
 // The top of an installation, by the names on the way to a file and by what lies there.
 func TestTopsOfInstallations(t *testing.T) {
-	h, at := smallHost(t, map[string]string{"work/app/package.json": "{}", "work/app/src/x.js": "", "go.mod": ""})
+	h, at := smallHost(t, map[string]string{"work/app/package.json": "{}", "work/app/src/x.js": "", "go.mod": "", ".cursor/mcp.json": ""})
 	for path, want := range map[string]string{
 		at("a/node_modules/b/c.js"):         at("a/node_modules"),
 		"/opt/a/node_modules/b/c.js":        "/opt/a/node_modules",
@@ -79,6 +79,7 @@ func TestTopsOfInstallations(t *testing.T) {
 		at("tool"):                          "",
 		at("tool/x/y"):                      at("tool/x"),
 		at(".ssh/x/y"):                      at(".ssh/x"),
+		at(".cursor/x/y"):                   at(".cursor/x"), // what holds it is a client's
 		at(".local/bin/x"):                  at(".local/bin"),
 		at(".local/share/x"):                at(".local/share"),
 		at(".local/share/x/bin/y"):          at(".local/share/x"),

@@ -257,6 +257,15 @@ func TestALinkWhereServersWrite(t *testing.T) {
 		if open := rights(c, at("private/x")) == "rxw"; open == reaches {
 			t.Errorf("servers write there: %t, it is open: %t: %v", reaches, open, c.Report.Named)
 		}
+		if reaches {
+			continue
+		}
+		if err := h.Store().Reach().Add(at("proj")); err != nil {
+			t.Fatal(err)
+		}
+		if c = planOf(t, anew(h), served(home, at("proj/data"))); rights(c, at("private/x")) != "rxw" {
+			t.Errorf("servers write there since it was used first, and it is closed: %v", c.Report.Named)
+		}
 	}
 }
 

@@ -37,9 +37,9 @@ func TestWhatAnEntryOpensForWriting(t *testing.T) {
 	}
 	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
 	h.boundary.Withheld = []string{at("withheld"), at("folder/x")}
-	c := confining{host: h, settings: sandbox.Settings{Write: []string{at("withheld"), at("file"), at("folder")}}}
+	c := confining{host: h, settings: sandbox.Settings{Write: []string{at("withheld"), at("file"), at("folder"), "/dev/null"}}}
 	c.openForWriting()
-	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(c.files[0].Never, []string{"withheld"}) || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all)}) {
+	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(c.files[0].Never, []string{"withheld"}) || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all), ruleOf("/dev/null", all|sandbox.Device)}) {
 		t.Errorf("refused: %q; files %+v; areas %v", c.notWritable, c.files, areas)
 	}
 }
@@ -123,6 +123,10 @@ func TestPartsOfAProgram(t *testing.T) {
 	o.ofProgram(nil)
 	if o.programClosed == "" || len(o.closed) != 1 || !slices.Equal(o.rules, []sandbox.Rule{ruleOf(at("p/x"), runs), ruleOf(at("p"), runs), ruleOf(at("w/y"), runs)}) {
 		t.Errorf("%v; %q; %q", o.rules, o.programClosed, o.closed)
+	}
+	o = opening{h: h, parts: []part{{file: at("copy/x"), name: "e"}, {file: at("p/x"), name: "f"}}}
+	if o.ofProgram(&program.Installed{Dir: at("copy")}); !slices.Equal(o.rules, []sandbox.Rule{ruleOf(at("p/x"), runs), ruleOf(at("p"), runs)}) {
+		t.Errorf("behind a part of its copy: %v", o.rules)
 	}
 }
 
@@ -469,6 +473,18 @@ func TestSettingsThatRulesOpen(t *testing.T) {
 		clone := gitCopy{o: &opening{h: h, rules: []sandbox.Rule{ruleOf(at(""), access)}}, names: map[string]string{}}
 		if clone.readFile(at("settings")); clone.incomplete == want {
 			t.Errorf("a rule to %s: git reads it by itself: %t", access, !clone.incomplete)
+		}
+	}
+}
+
+// A part that children may have written does not keep the parts behind it from being looked at.
+func TestPartsThatShare(t *testing.T) {
+	h, at := smallHost(t, nil)
+	h.boundary.Areas = []sandbox.Rule{ruleOf(at("w"), all)}
+	for file, want := range map[string]bool{at("bin/python3"): true, at("w/python3"): false} {
+		got := shares{}.addShares(program.Program{Command: "/opt/x"}, []part{{file: at("w/python3")}, {file: file}}, h)
+		if got.memory != want {
+			t.Errorf("behind a planted one, %s has the shared memory: %t", file, got.memory)
 		}
 	}
 }

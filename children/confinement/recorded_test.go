@@ -87,7 +87,11 @@ func TestTemporaryNames(t *testing.T) {
 			if files := planOf(t, anew(h), prog).Profile.Files; len(files) > 0 && !named {
 				t.Errorf("%q, to read: %+v", pattern, files)
 			}
-			prog.Sandbox.Recorded.Paths[0].Use = sandbox.Writes
+			prog.Sandbox.Recorded.Paths[0].Use, prog.Sandbox.Recorded.Paths[0].Beside = sandbox.Writes, false
+			if files := planOf(t, anew(h), prog).Profile.Files; len(files) > 0 && !named {
+				t.Errorf("%q, with nothing beside it: %+v", pattern, files)
+			}
+			prog.Sandbox.Recorded.Paths[0].Beside = true
 			if files[0].Beside("other") || !files[0].Beside("memory.json.tmp") {
 				t.Errorf("%q: other names have changed", pattern)
 			}
