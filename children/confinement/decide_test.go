@@ -1,6 +1,7 @@
 package confinement
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +22,11 @@ func TestLinksThatAreNeverFollowed(t *testing.T) {
 		"to/x": "-> x", "to/y": "-> x/y", "to/aws": "-> .aws", "to/key": "-> .aws/x", "to/state": "-> .local/state/mcphub", "to/deep": "-> .local/state/mcphub/x/y", "to/hub": "-> .local/state", "to/home": "-> ", "to/gone": "-> gone", "to/nvm": "-> .nvm/v20", "to/config": "-> .config", ".config/x": "",
 		"other/.aws/x": "-> .aws/x", ".local/state/mcphub/x/z": "-> .local/state/mcphub/x/y", ".local/state/mcphub/out": "-> x/y",
 	})
+	if err := os.Symlink("/usr", at("to/usr")); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]bool{
-		"x": false, ".aws/x": false, "": false, ".local/state/mcphub/x": false, "to/x": false, "to/y": false, "to/gone": false, "to/nvm": false, "other/.aws/x": false, ".local/state/mcphub/x/z": false, ".local/state/mcphub/out": false,
+		"to/usr": false, "x": false, ".aws/x": false, "": false, ".local/state/mcphub/x": false, "to/x": false, "to/y": false, "to/gone": false, "to/nvm": false, "other/.aws/x": false, ".local/state/mcphub/x/z": false, ".local/state/mcphub/out": false,
 		"to/aws": true, "to/key": true, "to/state": true, "to/deep": true, "to/hub": true, "to/home": true, "to/config": true,
 	} {
 		w := h.wayOf(at(path))
@@ -175,6 +179,10 @@ func TestPartsByWords(t *testing.T) {
 	if slices.ContainsFunc(h.programParts(bare), func(p part) bool { return p.file == at("srv/run.js") }) {
 		t.Error("a script that the entry does not place is a part")
 	}
+	wrapped := Child{Program: program.Program{Command: "env", Cwd: at("srv")}, Command: "/usr/bin/env", Args: []string{"own"}, Dir: at("srv"), Env: env}
+	if slices.ContainsFunc(h.programParts(wrapped), func(p part) bool { return p.file == at("srv/own") }) {
+		t.Error("a program that does not lie where the child works is a part from there")
+	}
 	if got := interpreterWords(at("line")); !slices.Equal(got, []string{"/opt/other/run"}) {
 		t.Errorf("%q", got)
 	}
@@ -255,12 +263,13 @@ func TestARepositoryNamesItsFolderBack(t *testing.T) {
 		"wt/.git": "gitdir: ../m/.git/worktrees/wt\n", "m/sub/.git": "gitdir: ../.git/modules/sub\n", "another/.git": "gitdir: ../m/.git/modules/sub\n",
 		"m/.git/modules/sub/HEAD": "", "m/.git/modules/sub/objects/x": "", "m/.git/modules/sub/refs/x": "", "m/.git/modules/sub/config": "[core]\n\tworktree = ../../../sub\n",
 		"own/x/gitdir": "../../forged/.git\n", "own/x/commondir": "../../m/.git\n", "forged/.git": "gitdir: ../own/x\n",
+		"m/.git/worktrees/.git": "gitdir: in\n", "m/.git/worktrees/in/gitdir": "../.git\n", "m/.git/worktrees/in/commondir": "../..\n",
 	})
 	const read, written = sandbox.Read | sandbox.Execute, sandbox.Read | sandbox.Write
 	for top, want := range map[string][]sandbox.Rule{
 		"wt":      {ruleOf(at("m/.git"), read), ruleOf(at("m/.git/objects"), written), ruleOf(at("m/.git/refs"), written), ruleOf(at("m/.git/worktrees/wt"), written)},
 		"m/sub":   {ruleOf(at("m/.git/modules/sub"), read), ruleOf(at("m/.git/modules/sub/objects"), written), ruleOf(at("m/.git/modules/sub/refs"), written)},
-		"another": nil, "forged": nil, "own": nil,
+		"another": nil, "forged": nil, "own": nil, "m/.git/worktrees": nil, // a root in a repository names itself
 	} {
 		if got := h.repositoryOf(at(top), true); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", top, got, want)
@@ -315,6 +324,11 @@ func TestWhatRunsInAFolder(t *testing.T) {
 	for module, want := range map[string]bool{"m": true, "m.x": true, "": false, ".m": false, "a/m": false, "pkg": true, "gone": false} {
 		if got := h.hasModule(module, at("mods")); got != want {
 			t.Errorf("module %q: %t", module, got)
+		}
+	}
+	for dir, want := range map[string]bool{at("vault"): true, "a/b": false, at("${root}/b"): false, at(""): false} {
+		if got := h.PythonLoads(program.Program{Command: "uv", Args: []string{"--directory", dir, "run", "-m", "m"}}); got != want {
+			t.Errorf("Python loads modules from %s: %t", dir, got)
 		}
 	}
 }
@@ -373,6 +387,13 @@ func TestNamesOfNothing(t *testing.T) {
 	if err := os.Chmod(at("wide"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	others := "/usr"
+	if os.Geteuid() == 0 {
+		others = at("others")
+		if err := errors.Join(os.Mkdir(others, 0o700), os.Chown(others, 1, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	n := naming{h: h, obeyed: ExecutedPaths{folders: []string{at("s")}}}
 	for name, tc := range map[string]struct {
 		name entry.Name
@@ -389,6 +410,7 @@ func TestNamesOfNothing(t *testing.T) {
 		"a folder of a text":      {entry.Name{Path: at("d/new"), Text: true, Folder: true}, at("d/new"), ""},
 		"where the program works": {entry.Name{Path: at("d/new"), Use: entry.Cwd}, "", "nothing is there"},
 		"where all may write":     {entry.Name{Path: at("wide/new")}, "", "is not the user's own"},
+		"in another user's":       {entry.Name{Path: filepath.Join(others, "x/new")}, "", "is not the user's own"},
 		"among keys":              {entry.Name{Path: at(".aws/new")}, "", "keys and credentials"},
 		"a file of new keys":      {entry.Name{Path: at(".ssh/new.db")}, "", "keys and credentials"},
 		"in what is searched":     {entry.Name{Path: at("s/new")}, "", "which is searched"},
@@ -398,6 +420,101 @@ func TestNamesOfNothing(t *testing.T) {
 		d := n.decideMissing(tc.name, &w)
 		if opened := len(d.rules) == 1; opened != (tc.open != "") || opened && (d.rules[0] != ruleOf(tc.open, all) || d.makes != tc.open) || !strings.Contains(d.why, tc.why) || d.none != (tc.open+tc.why == "") {
 			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// Why a path is not opened, whatever it is for. What is not there is judged as what it lies in, and not by its own name.
+func TestPathsThatNoNameOpens(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"d/id_rsa/x": "", "d/credentials.json": "", "d/x": ""})
+	n := naming{h: h}
+	for path, want := range map[string]string{"d/x": "", "d/credentials.json": "", "d/id_ed25519": "", "d/id_rsa": "a key or a credential", ".ssh/new": "keys and credentials", "": "home folder", "/dev/null": "belongs to the system"} {
+		if path = filepath.Join("/", path); !sandbox.Contains("/dev", path) {
+			path = at(path)
+		}
+		w := h.wayOf(path)
+		if why := n.neverReason(path, &w); !strings.Contains(why, want) || (why == "") != (want == "") {
+			t.Errorf("%s: %q, want %q", path, why, want)
+		}
+	}
+}
+
+// An address in an entry is not remembered, and a name is if there is a memory.
+func TestNamesThatAreRemembered(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"d/x": ""})
+	m := newMemory(h.stateFolder())
+	w := h.wayOf(at("d"))
+	for name, d := range map[string]decision{"address": {none: true}, "folder": decideOpened(at("d"), all)} {
+		for _, h.memory = range []*memory{nil, m} {
+			n := naming{h: h}
+			if got := n.decideRemembered(name, &w, d); got.none != d.none || len(got.rules) != len(d.rules) {
+				t.Errorf("%s: %+v, want %+v", name, got, d)
+			}
+		}
+		if m.knowsName(name) == d.none {
+			t.Errorf("%s is remembered: %t", name, d.none)
+		}
+	}
+}
+
+// A file has a folder of its own if the folder can be listed, and holds nothing else.
+func TestFoldersOfFiles(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"own/x.db": "", "many/x.db": "", "many/y": "", "gone/x.db": ""})
+	h = h.WithLookupCache()
+	for folder, want := range map[string]bool{"own": true, "many": false, "gone": false} {
+		file := at(folder + "/x.db")
+		n := naming{h: h, names: []entry.Name{{Path: file, Use: entry.Data}}}
+		w, dir := h.wayOf(file), h.wayOf(at(folder))
+		if dir.end == nil {
+			t.Fatal(folder)
+		}
+		if folder == "gone" { // since the plan has seen it
+			if err := os.RemoveAll(at(folder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := n.folderOf(&w); (got == at(folder)) != want {
+			t.Errorf("%s: %q", folder, got)
+		}
+	}
+}
+
+// A link decides once what its path opens: later it opens that, what lies in it, and what is installed. If nothing is there, only what is to
+// be made counts.
+func TestLinksThatAreRelinked(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"a/sub/x": "", "b/x": "", ".nvm/v20/x": "", "w/x": "", ".config/git/ignore": ""})
+	h.memory = newMemory(at(".local/state/mcphub"))
+	if err := h.memory.consent.Reach().Add(at("w")); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		path      string
+		use       purpose
+		was, now  string // what the link leads to; "": there is no link yet
+		told, old bool   // a reason is told; the former link has one too
+	}{
+		"a folder in it":               {"1", toOpen, "a", "a/sub", false, false},
+		"another folder":               {"2", toOpen, "a", "b", true, false},
+		"another that is missing":      {"3", toOpen, "a", "gone", false, false},
+		"one to be made":               {"4", toMake, "", "gone", true, false},
+		"a file that is missing":       {"5", asFile, "", "gone", false, false},
+		"settings of the base":         {"10", toOpen, "a", ".config/git/ignore", true, false},
+		"what is installed":            {"6", toOpen, "a", ".nvm/v20", false, false},
+		"a link of a server":           {"w/7", toOpen, "a", "b", true, true},
+		"one to what is installed":     {"w/8", toOpen, ".nvm/v20", ".nvm", false, false},
+		"a folder to be made, in this": {"9", toMake, "a", "a/new", false, false},
+	} {
+		for i, to := range []string{tc.was, tc.now} {
+			if to != "" {
+				_ = os.Remove(at(tc.path))
+				if err := os.Symlink(at(to), at(tc.path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, why, _ := h.followPath(at(tc.path), tc.use)
+			if want := []bool{tc.old, tc.told}[i]; (why != "") != want {
+				t.Errorf("%s, to %q: %q", name, to, why)
+			}
 		}
 	}
 }

@@ -27,6 +27,10 @@ func TestAPipeIsNoScript(t *testing.T) {
 	if words := interpreterWords(path); words != nil {
 		t.Errorf("%q", words)
 	}
+	if f := openRegular(path); f != nil {
+		_ = f.Close()
+		t.Error("it is opened")
+	}
 }
 
 // A program is a regular file that may be executed.

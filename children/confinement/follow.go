@@ -86,17 +86,15 @@ func (h Host) neverReason(w *way) string {
 	if w.end == nil || !w.end.IsDir() || underAny(w.real, h.installs) {
 		return ""
 	}
-	homes := []string{h.home}
-	if h.home != "" {
-		homes = append(homes, h.Real(h.home))
+	if !h.isNarrow(w.real) {
+		return "it holds more than one program's files"
 	}
-	for _, home := range homes {
-		switch {
-		case !h.isNarrow(w.real), home != "" && sandbox.Contains(w.real, home):
-			return "it holds more than one program's files"
-		case home == "":
-		case sandbox.SecretIn(w.real, home) != "":
-			return "it holds " + sandbox.SecretIn(w.real, home)
+	if h.home == "" {
+		return ""
+	}
+	for _, home := range []string{h.home, h.Real(h.home)} {
+		if secret := sandbox.SecretIn(w.real, home); secret != "" {
+			return "it holds " + secret
 		}
 	}
 	return ""

@@ -585,3 +585,33 @@ func TestWhatIsClosedLeadsNowhere(t *testing.T) {
 		}
 	}
 }
+
+// A folder of modules that an entry names is replaced by a link: it stays closed, and so does what lies in the folder behind the link and
+// leads on. The control is the same link when it is first used.
+func TestWhatIsChangedLeadsNowhere(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		h, home := confinedMachine(t)
+		at := func(p string) string { return filepath.Join(home, p) }
+		putFile(t, at("private/project/package.json"), "{}")
+		putFile(t, at("private/packages/lib/x"), "")
+		relink(t, "../../packages/lib", at("private/project/node_modules/lib"))
+		putFile(t, at("dev/mods/x"), "")
+		prog := served(home)
+		prog.Env = map[string]string{"NODE_PATH": at("dev/mods") + ":" + at("own")}
+		putFile(t, at("other/x"), "")
+		relink(t, at("other"), at("own/node_modules/other"))
+		if changed {
+			planOf(t, h, prog)
+		}
+		relink(t, at("private/project"), at("dev/mods"))
+		c := planOf(t, anew(h), prog)
+		for _, path := range []string{"private/project/package.json", "private/packages/lib/x"} {
+			if opens(c, at(path)) == changed {
+				t.Errorf("it is changed: %t; %s is open: %t", changed, path, changed)
+			}
+		}
+		if !opens(c, at("other/x")) {
+			t.Errorf("it is changed: %t; a module of another folder is closed", changed)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/children/confinement"
+	"mcphub/children/gitconfig"
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -41,6 +42,7 @@ func TestSettingsOfGit(t *testing.T) {
 		"a comment":                     {files: map[string]string{".gitconfig": person + "# token = " + gitToken + "\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}, told: "line 4 looks like a credential"},
 		"what git does not read either": {files: map[string]string{".gitconfig": person + "[x\ntoken = " + gitToken + "\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}, told: "cannot be told"},
 		"one that is too long":          {files: map[string]string{".gitconfig": person + strings.Repeat("# x\n", 1<<19)}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": ""}, told: "more than"},
+		"one that is just short enough": {files: map[string]string{".gitconfig": person + strings.Repeat("\n", gitconfig.MaxSize-len(person))}, open: []string{".gitconfig"}},
 		"two files": {
 			files: map[string]string{".config/git/config": person + "[a]\n\tb = first\n", ".gitconfig": header + "[a]\n\tb = second\n"}, open: []string{".config/git/config"}, closed: []string{".gitconfig"}, copied: true,
 			reads: map[string]string{"user.name": "A Person", "a.b": "second"},
@@ -126,7 +128,9 @@ func TestSettingsOfGit(t *testing.T) {
 					prog.Env[key] = at(value)
 				}
 			}
-			c, global := planWithTemp(t, h, prog)
+			l := planWithTemp(t, h, prog)
+			c := l.Sandbox
+			global, _ := envOf(l, "GIT_CONFIG_GLOBAL")
 			for _, file := range tc.open {
 				if !opens(c, at(file)) {
 					t.Errorf("%s is closed: %q", file, c.Report.Closed)
@@ -145,6 +149,13 @@ func TestSettingsOfGit(t *testing.T) {
 			}
 			if want := tc.env["GIT_CONFIG_GLOBAL"]; !tc.copied && (want == "" && global != "" || want != "" && global != at(want)) {
 				t.Errorf("git is told to read %q", global)
+			}
+			leaves := tc.env["GIT_CONFIG_NOSYSTEM"]
+			if tc.system && tc.copied {
+				leaves = "1" // git could not read it, and ends then
+			}
+			if got, _ := envOf(l, "GIT_CONFIG_NOSYSTEM"); got != leaves {
+				t.Errorf("git is told %q about the system's configuration, want %q", got, leaves)
 			}
 			if !tc.copied {
 				return
@@ -182,15 +193,14 @@ func TestSettingsOfGit(t *testing.T) {
 	}
 }
 
-// planWithTemp plans a start with a temporary folder of the child's own, and returns where git is told to find its configuration.
-func planWithTemp(t *testing.T, h launch.Machine, prog program.Program) (c *confinement.Confinement, global string) {
+// planWithTemp plans a start with a temporary folder of the child's own.
+func planWithTemp(t *testing.T, h launch.Machine, prog program.Program) launch.Launch {
 	t.Helper()
 	l, err := launch.Plan(prog, nil, h.WithPrivate(sandbox.RealPath(t.TempDir()), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	global, _ = envOf(l, "GIT_CONFIG_GLOBAL")
-	return l.Sandbox, global
+	return l
 }
 
 // A server that may write a configuration of git has the hub read nothing for another one: what the file includes elsewhere is a
@@ -207,7 +217,7 @@ func TestIncludedByAServer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, _ := planWithTemp(t, h, confinedProgram("sh"))
+		c := planWithTemp(t, h, confinedProgram("sh")).Sandbox
 		found := slices.ContainsFunc(c.Private, func(f confinement.PrivateFile) bool { return strings.Contains(string(f.Text), "42") })
 		if found == reaches {
 			t.Errorf("servers write there: %t; it is in the copy: %t", reaches, found)

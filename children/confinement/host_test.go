@@ -153,6 +153,22 @@ func TestConfinementsAreTheSame(t *testing.T) {
 	}
 }
 
+// A path without links is the same to a host that looks once. What leads nowhere stays as it is written, and only the system follows a link
+// with ".." in the middle.
+func TestPathsAreTheSameToAHostThatLooksOnce(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"a/x": "", "far/deep/x": "", "far/y": "", "to/a": "-> a", "to/gone": "-> gone", "to/deep": "-> far/deep"})
+	if err := os.Symlink("to/deep/../y", at("odd")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"a": "a", "to/a": "a", "to/a/x": "a/x", "to/gone": "to/gone", "gone": "gone", "odd": "far/y"} {
+		for _, h := range []Host{h, h.WithLookupCache()} {
+			if got := h.Real(at(path)); got != at(want) {
+				t.Errorf("%s: %s, want %s", path, got, at(want))
+			}
+		}
+	}
+}
+
 // A host that has looked remembers what it saw, and keeps that.
 func TestLooksAreKept(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ func (h Host) findTop(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.isNarrow(before) {
 		return before + "/node_modules"
 	}
-	if rel, below := sandbox.Rel(h.home, path); below && h.home != "" {
+	if rel, below := sandbox.Rel(h.home, path); below {
 		parts := strings.Split(rel, string(filepath.Separator))
 		if len(parts) > 1 && strings.HasPrefix(parts[0], ".") && !slices.Contains(keptByUsers, parts[0]) {
 			if top := filepath.Join(h.home, parts[0]); sandbox.KeyFolder(top) == "" && sandbox.SecretIn(top, h.home) == "" {
@@ -122,10 +122,9 @@ var installers = []string{".npm-global/bin", ".npm-global/lib", ".cargo/bin", "g
 func installFolders(home string) (list []string) {
 	list = []string{"/home/linuxbrew/.linuxbrew"}
 	for _, need := range sandbox.Base() {
-		if need.Access&sandbox.Execute == 0 {
-			continue
+		if need.Access&sandbox.Execute != 0 {
+			list = append(list, need.PathsIn(home)...)
 		}
-		list = append(list, need.PathsIn(home)...)
 	}
 	if home != "" {
 		for _, folder := range slices.Concat(managers, installers) {

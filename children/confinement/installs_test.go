@@ -69,7 +69,7 @@ func TestNarrowFolders(t *testing.T) {
 
 // The top of an installation, by the names on the way to a file and by what lies there.
 func TestTopsOfInstallations(t *testing.T) {
-	h, at := smallHost(t, map[string]string{"work/app/package.json": "{}", "work/app/src/x.js": "", "go.mod": ""})
+	h, at := smallHost(t, map[string]string{"work/app/package.json": "{}", "work/app/src/x.js": "", "go.mod": "", ".cursor/mcp.json": ""})
 	for path, want := range map[string]string{
 		at("a/node_modules/b/c.js"):         at("a/node_modules"),
 		"/opt/a/node_modules/b/c.js":        "/opt/a/node_modules",
@@ -79,6 +79,7 @@ func TestTopsOfInstallations(t *testing.T) {
 		at("tool"):                          "",
 		at("tool/x/y"):                      at("tool/x"),
 		at(".ssh/x/y"):                      at(".ssh/x"),
+		at(".cursor/x/y"):                   at(".cursor/x"), // what holds it is a client's
 		at(".local/bin/x"):                  at(".local/bin"),
 		at(".local/share/x"):                at(".local/share"),
 		at(".local/share/x/bin/y"):          at(".local/share/x"),
@@ -129,10 +130,11 @@ func TestSearchedFolders(t *testing.T) {
 // What opens for a part of a program: its installation, and nothing that its name and the boundary keep closed.
 func TestInstallationPaths(t *testing.T) {
 	h, at := smallHost(t, map[string]string{
-		"p/package.json": "{}", "p/x": "", "out": "-> p/x", "all": "-> ", "dir": "-> p", "keys": "-> .ssh/id", ".ssh/id": "", ".aws/x": "", "hidden": "-> .tool/x", ".tool/x": "", ".tool/.env": "",
+		"p/package.json": "{}", "p/x": "", "out": "-> p/x", "all": "-> ", "dir": "-> p", "keys": "-> .ssh/id", ".ssh/id": "", ".aws/x": "", "hidden": "-> .tool/x", ".tool/x": "", ".tool/.env": "", ".config/app/x": "", ".config/package.json": "", ".ssh/y/x": "",
 	})
 	for name, want := range map[string][]string{
 		"p/x": {"p/x", "p"}, "out": {"out", "p/x", "p"}, "p": {"p"}, "dir": {"dir"}, "": nil, "all": nil, "keys": nil, "gone/x": {"gone/x", "gone"}, "hidden": {"hidden", ".tool/x", ".tool"},
+		".config/app/x": {".config/app/x"}, ".ssh/y/x": {".ssh/y/x"}, // not what holds keys
 	} {
 		ways, why := h.installationPaths(part{file: at(name), name: name})
 		var got []string
@@ -234,5 +236,22 @@ func TestAProgramOfNoInstallation(t *testing.T) {
 	h.boundary.Areas = []sandbox.Rule{ruleOf(at("p"), all)}
 	if parts := h.partsBeyond(at("p/tool")); parts != nil {
 		t.Errorf("where servers write: %v", parts)
+	}
+}
+
+// The workspace of a package is the nearest folder above it that has modules and is a package. Each place on the way to a file counts, whatever the place before it is.
+func TestWorkspacesOfPackages(t *testing.T) {
+	h, at := smallHost(t, map[string]string{
+		"w/package.json": "{}", "w/node_modules/x/x": "", "w/in/package.json": "{}", "w/in/node_modules/x/x": "", "w/in/a/package.json": "{}", "w/in/a/b/node_modules/x/x": "", "w/in/a/b/p/package.json": "{}", "w/in/a/b/p/run": "",
+		"loose": "-> tools/bin/run", "tools/bin/run": "-> w/in/a/b/p/run",
+	})
+	for _, file := range []string{"w/in/a/b/p/run", "loose"} {
+		var got []string
+		for _, p := range h.partsBeyond(at(file)) {
+			got = append(got, p.file)
+		}
+		if want := []string{at("w/in/node_modules")}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
 	}
 }

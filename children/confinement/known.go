@@ -92,9 +92,8 @@ func (h Host) isLedByPlanted(child Child, line *commandline.Started) bool {
 	}
 	return slices.ContainsFunc(child.Program.Names(h.home), func(n entry.Name) bool {
 		at, isArg := strings.CutPrefix(n.Key, "/args/")
-		i, err := strconv.Atoi(at)
-		switch {
-		case isArg && err == nil && line.At != commandline.Nowhere && i > line.At: // the server's own
+		switch i, _ := strconv.Atoi(at); {
+		case isArg && line.At != commandline.Nowhere && i > line.At: // the server's own
 			return false
 		case n.Key == "/env/PATH": // places in roots are taken out of it
 			return false

@@ -179,7 +179,8 @@ func (h Host) memoryOf(child Child) (newest string) {
 			npm = v
 		}
 	}
-	if found, err := filepath.Glob(filepath.Join(npm, "_npx", "*", memoryPlace)); err == nil && h.home != "" {
+	if h.home != "" { // else npm may be relative
+		found, _ := filepath.Glob(filepath.Join(npm, "_npx", "*", memoryPlace))
 		dirs = append(dirs, found...)
 	}
 	var latest int64

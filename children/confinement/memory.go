@@ -227,7 +227,7 @@ func (m *memory) settledPlaces(name memoryLine, ask bool) (was []string, ok bool
 // does. What a server of any hub could have written leads nowhere else, unless a person has accepted it. inside: it leads nowhere
 // else, and the name need not be remembered. looks are what the plan has seen on the way to what leads there.
 func (m *memory) whyNotLed(p part, looks *sandbox.LstatCache, places []string) (why string, inside bool) {
-	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knowsName(p.name) {
+	if m == nil || len(p.by) == 0 || len(places) == 0 || m.knowsName(p.name) {
 		return "", false
 	}
 	lead := consent.Lead{Name: p.name, By: p.by, Dry: m.dry}
@@ -247,7 +247,7 @@ func (m *memory) whyNotLed(p part, looks *sandbox.LstatCache, places []string) (
 // whyLinked returns why a path that was seen to lead to real is not followed when it is first used, because a server of any hub could have
 // made a link on the way, or because the path leads elsewhere by now; "" if it is followed.
 func (m *memory) whyLinked(path, real string) string {
-	if m == nil || m.consent == nil || m.knowsName(path) {
+	if m == nil || m.knowsName(path) {
 		return ""
 	}
 	disk := guard.NewDisk(guard.OS{})

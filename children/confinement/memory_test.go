@@ -292,6 +292,20 @@ func TestTheClosedFolder(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
+	state := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(state, "far", "deep"), 0o700), os.Symlink(filepath.Join("far", "deep"), filepath.Join(state, "to")), os.Symlink(filepath.Join(state, "to")+"/../y", filepath.Join(state, "odd"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(state, "far", "y"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := newMemory(filepath.Join(state, "odd"))
+	if _, err := m.consent.MakeFolder(); err != nil {
+		t.Fatal(err)
+	}
+	if got := (Host{memory: m}).closedFolder(); got == "" {
+		t.Error("there is none by a link with .. in the middle")
+	}
 	if got := (Host{}).closedFolder(); got != "" {
 		t.Errorf("without a memory: %q", got)
 	}
@@ -425,5 +439,78 @@ func TestCoveredPlaces(t *testing.T) {
 	}
 	if got := leadsTo(nil); got == "" || strings.Contains(got, "/") || leadsTo([]string{"/a/", "/b"}) == got {
 		t.Errorf("%q", got)
+	}
+}
+
+// A question about a place that a name leads to no more is taken back, even if the answer to the question before it counts.
+func TestAQuestionAfterAnAnswer(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	m := newMemory(t.TempDir())
+	for _, step := range []struct {
+		to    string
+		opens bool
+		waits int // questions
+	}{{"/x", true, 0}, {"/y", false, 1}, {"/z", false, 1}, {"/y", true, 0}} {
+		_, ok, err := m.settledPlaces(memoryLine{Path: "a", Leads: []string{step.to}}, true)
+		list, errList := m.consent.Questions()
+		if ok != step.opens || len(list) != step.waits || err != nil || errList != nil {
+			t.Fatalf("%s: opens %t, %d questions: %v %v", step.to, ok, len(list), err, errList)
+		}
+		if step.to == "/y" && len(list) == 1 {
+			if err := m.consent.Accept(list[0].ID, list[0].Digest); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A line that would make the file too large is not added.
+func TestAFullMemory(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t.TempDir())
+	dir, err := m.consent.MakeFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, memoryName), []byte(strings.Repeat(" ", maxMemory-1)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.addLine(memoryLine{Path: "a"}); !errors.Is(err, errFull) {
+		t.Error(err)
+	}
+}
+
+// No name is new if the file cannot be read, because another hub may know the name.
+func TestNamesInAFileThatCannotBeRead(t *testing.T) {
+	m := newMemory(t.TempDir())
+	dir, err := m.consent.MakeFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, memoryName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if m.noteAbsent(memoryLine{Path: "a"}) || m.knowsName("a") {
+		t.Error("it is new, or known")
+	}
+}
+
+// What is found on the disk leads on if there is no memory that tells who could have written it.
+func TestPartsWithoutAMemory(t *testing.T) {
+	var none *memory
+	if why, inside := none.whyNotLed(part{name: "module /a", by: []string{"/a"}}, nil, []string{"/b/"}); why != "" || inside {
+		t.Errorf("%q %t", why, inside)
+	}
+}
+
+// A path that leads elsewhere by now than the plan has seen is not followed. Linux alone keeps names apart by their case.
+func TestPathsThatLeadElsewhereByNow(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"a/x": "", "b/x": "", "link": "-> a"})
+	m := newMemory(h.stateFolder())
+	for seen, want := range map[string]bool{"a": false, "b": true, "A": runtime.GOOS == "linux"} {
+		if why := m.whyLinked(at("link"), at(seen)); (why != "") != want {
+			t.Errorf("seen at %s: %q", seen, why)
+		}
 	}
 }

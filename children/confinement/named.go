@@ -309,7 +309,7 @@ func (h Host) isReachable(dir string) bool {
 	if h.Planted(dir) {
 		return true
 	}
-	if h.memory == nil || h.memory.consent == nil {
+	if h.memory == nil {
 		return false
 	}
 	_, could := h.memory.consent.CouldBeWritten(consent.Item{ID: "folder " + dir, Paths: []string{dir}})
@@ -515,7 +515,7 @@ func (n *naming) decideRemembered(name string, w *way, f decision) decision {
 	if f.file != nil {
 		places = append(places, f.file.Path())
 	}
-	if f.file == nil && (w.end == nil || f.rules == nil) && !n.h.memory.knowsName(name) {
+	if f.file == nil && f.rules == nil && !n.h.memory.knowsName(name) {
 		places = append(places, w.endPlace(false)) // whatever comes to be there is at its own place
 	}
 	was, ok, err := n.h.memory.settledPlaces(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)

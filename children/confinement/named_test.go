@@ -112,7 +112,7 @@ func TestWhatAnEntryNames(t *testing.T) {
 		"what another server keeps":           {arg(".mcp-auth"), map[string]string{".mcp-auth": ""}, "another server"},
 		"a socket":                            {served(home, listener.Addr().String()), nil, "no file and no folder"},
 		"the system's":                        {served(home, "/etc", "/usr", "/var", "/tmp", "/dev/null", "/run/x", "/var/tmp"), nil, "folder of the system"},
-		"an address":                          {served(home, "/mcp/v1", "--path", "/api"), nil, ""},
+		"an address":                          {served(home, "/mcp/v1", "--path", "/api", at("vault")), map[string]string{"vault/note.md": "rxw"}, ""},
 		"a working folder":                    {cwd("vault", served(home)), map[string]string{"vault/note.md": "rxw"}, ""},
 		"one that holds the program":          {cwd("work/server", confinedProgram("node", "dist/index.js")), map[string]string{"work/server/package.json": "rx", "work/server/dist/index.js": "rx"}, "run"},
 		"one that its launcher obeys":         {cwd("proj", confinedProgram("npm", "start")), map[string]string{"proj/src": "rx"}, "the program lies there"},
@@ -256,6 +256,15 @@ func TestALinkWhereServersWrite(t *testing.T) {
 		c := planOf(t, h, served(home, at("proj/data")))
 		if open := rights(c, at("private/x")) == "rxw"; open == reaches {
 			t.Errorf("servers write there: %t, it is open: %t: %v", reaches, open, c.Report.Named)
+		}
+		if reaches {
+			continue
+		}
+		if err := h.Store().Reach().Add(at("proj")); err != nil {
+			t.Fatal(err)
+		}
+		if c = planOf(t, anew(h), served(home, at("proj/data"))); rights(c, at("private/x")) != "rxw" {
+			t.Errorf("servers write there since it was used first, and it is closed: %v", c.Report.Named)
 		}
 	}
 }
@@ -447,6 +456,7 @@ func TestOwnScriptsOfPython(t *testing.T) {
 		"a text with code":            {confinedProgram("sh", "-c", "python3 -c 'import server'"), true},
 		"a text that redirects first": {confinedProgram("sh", "-c", "exec 2>x; python3 "+at("srv/server.py")), false},
 		"a shell without its text":    {confinedProgram("sh", "-c"), true},
+		"a text of no shell":          {confinedProgram("node", "-e", "exec python3 "+at("srv/server.py")), true},
 		"a text that runs what input": {confinedProgram("sh", "-c", "python3"), true},
 		"a text without Python":       {confinedProgram("sh", "-c", "exec node "+at("srv/x.js")), true},
 		"no text":                     {confinedProgram("sh", "-c", "exec 2>x; ("), true},

@@ -111,11 +111,10 @@ func (o *opening) versionSettings() {
 	}
 	for folder, files := range settings {
 		top := filepath.Join(o.h.home, folder)
-		if !slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return sandbox.Contains(top, r.Path) }) {
-			continue
-		}
-		for _, file := range files {
-			o.openOrClose(o.h.wayOf(filepath.Join(o.h.home, file)), sandbox.Read, asFile, true)
+		if slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return sandbox.Contains(top, r.Path) }) {
+			for _, file := range files {
+				o.openOrClose(o.h.wayOf(filepath.Join(o.h.home, file)), sandbox.Read, asFile, true)
+			}
 		}
 	}
 }
@@ -195,7 +194,7 @@ func (o *opening) openBase() {
 			if !onlySystem(w.hops) {
 				w = o.h.wayOf(path)
 			}
-			o.openOrClose(w, base.Access, use, o.h.home != "" && sandbox.Contains(o.h.home, path))
+			o.openOrClose(w, base.Access, use, sandbox.Contains(o.h.home, path))
 		}
 	}
 }

@@ -37,9 +37,9 @@ func TestWhatAnEntryOpensForWriting(t *testing.T) {
 	}
 	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
 	h.boundary.Withheld = []string{at("withheld"), at("folder/x")}
-	c := confining{host: h, settings: sandbox.Settings{Write: []string{at("withheld"), at("file"), at("folder")}}}
+	c := confining{host: h, settings: sandbox.Settings{Write: []string{at("withheld"), at("file"), at("folder"), "/dev/null"}}}
 	c.openForWriting()
-	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(c.files[0].Never, []string{"withheld"}) || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all)}) {
+	if areas := c.host.boundary.Areas; len(c.notWritable) != 1 || len(c.files) != 1 || c.files[0].Path() != at("file") || !slices.Equal(c.files[0].Never, []string{"withheld"}) || !slices.Equal(areas, []sandbox.Rule{ruleOf(at("folder"), all), ruleOf("/dev/null", all|sandbox.Device)}) {
 		t.Errorf("refused: %q; files %+v; areas %v", c.notWritable, c.files, areas)
 	}
 }
@@ -124,6 +124,10 @@ func TestPartsOfAProgram(t *testing.T) {
 	if o.programClosed == "" || len(o.closed) != 1 || !slices.Equal(o.rules, []sandbox.Rule{ruleOf(at("p/x"), runs), ruleOf(at("p"), runs), ruleOf(at("w/y"), runs)}) {
 		t.Errorf("%v; %q; %q", o.rules, o.programClosed, o.closed)
 	}
+	o = opening{h: h, parts: []part{{file: at("copy/x"), name: "e"}, {file: at("p/x"), name: "f"}}}
+	if o.ofProgram(&program.Installed{Dir: at("copy")}); !slices.Equal(o.rules, []sandbox.Rule{ruleOf(at("p/x"), runs), ruleOf(at("p"), runs)}) {
+		t.Errorf("behind a part of its copy: %v", o.rules)
+	}
 }
 
 // The folders of a child's own are in its environment, unless its entry names others or it installs something.
@@ -206,7 +210,7 @@ func TestWhatAProfileOpens(t *testing.T) {
 	}, child, at(".cache"))
 	rw := sandbox.Read | sandbox.Write
 	want := []sandbox.Rule{ruleOf(at(".app"), rw), ruleOf(at(".new"), rw), ruleOf(at(".cache/y"), rw), ruleOf(at("b/one/x"), runs), ruleOf(at(".app/x"), runs), ruleOf(at("bin/tool"), runs), ruleOf(at("bin"), runs)}
-	if !h.root {
+	if os.Geteuid() != 0 { // root may write all of it
 		want = append(want, ruleOf("/proc", sandbox.Write))
 	}
 	if !slices.Equal(g.rules, want) || len(g.texts) != len(want)+1 || len(g.makes) != 3 || len(g.lacks) != 2 || len(g.closed) != 1 {
@@ -243,8 +247,11 @@ func TestFoldersOfOneProgram(t *testing.T) {
 
 // The real path of what need not be there.
 func TestPathsWithoutLinks(t *testing.T) {
-	h, at := smallHost(t, map[string]string{"a/x": "", "link": "-> a"})
-	for path, want := range map[string]string{at("a/x"): at("a/x"), at("link/x"): at("a/x"), at("link/y/z"): at("a/y/z"), at("gone/y"): at("gone/y"), "/": "/", "rel/x": ""} {
+	h, at := smallHost(t, map[string]string{"a/x": "", "link": "-> a", "far/deep/x": "", "far/y": "", "to/deep": "-> far/deep"})
+	if err := os.Symlink("to/deep/../y", at("odd")); err != nil { // the system alone knows what is above what a link leads to
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{at("odd"): at("far/y"), at("a/x"): at("a/x"), at("link/x"): at("a/x"), at("link/y/z"): at("a/y/z"), at("gone/y"): at("gone/y"), "/": "/", "rel/x": ""} {
 		if want == "" {
 			dir, err := os.Getwd()
 			if err != nil {
@@ -456,5 +463,28 @@ func TestUsersBaseIsLookedAtAgain(t *testing.T) {
 	}
 	if h.base.recentLooks() != seen && seen.InBurst() != nil {
 		t.Error("the system's places are looked at again")
+	}
+}
+
+// Git reads a file of settings by itself if a rule lets the child read the file, and no other rule counts.
+func TestSettingsThatRulesOpen(t *testing.T) {
+	h, at := smallHost(t, map[string]string{"settings": "[a]\n\tb = c\n"})
+	for access, want := range map[sandbox.Access]bool{sandbox.Read: true, sandbox.Write: false} {
+		clone := gitCopy{o: &opening{h: h, rules: []sandbox.Rule{ruleOf(at(""), access)}}, names: map[string]string{}}
+		if clone.readFile(at("settings")); clone.incomplete == want {
+			t.Errorf("a rule to %s: git reads it by itself: %t", access, !clone.incomplete)
+		}
+	}
+}
+
+// A part that children may have written does not keep the parts behind it from being looked at.
+func TestPartsThatShare(t *testing.T) {
+	h, at := smallHost(t, nil)
+	h.boundary.Areas = []sandbox.Rule{ruleOf(at("w"), all)}
+	for file, want := range map[string]bool{at("bin/python3"): true, at("w/python3"): false} {
+		got := shares{}.addShares(program.Program{Command: "/opt/x"}, []part{{file: at("w/python3")}, {file: file}}, h)
+		if got.memory != want {
+			t.Errorf("behind a planted one, %s has the shared memory: %t", file, got.memory)
+		}
 	}
 }

@@ -82,12 +82,10 @@ func (h Host) programParts(child Child) (parts []part) {
 	for i := 0; i < len(parts) && i < maxLinked; i++ {
 		file := parts[i].file
 		made := h.boundary.Writable(file) || child.Installed.Holds(file) // by children, or a package
-		if !made && len(parts[i].by) > 0 {
+		if !made {
 			if _, why := h.installationPaths(parts[i]); why != "" {
 				continue // what is closed leads nowhere, whatever no server could have written there
 			}
-		}
-		if !made {
 			for _, p := range h.partsBeyond(file) {
 				if !has(p.file) {
 					parts = append(parts, p)

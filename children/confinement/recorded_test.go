@@ -25,6 +25,7 @@ func TestRecordedPaths(t *testing.T) {
 		"a folder of state":          {".tool", sandbox.Keeps, nil, ".tool", "rxw"},
 		"one with a dot in its name": {".tool.d", sandbox.Keeps, nil, ".tool.d/x", "rxw"},
 		"one that was there":         {"vault", sandbox.Keeps, nil, "vault/a", "rxw"},
+		"one that git obeys":         {"vault/.git", sandbox.Keeps, nil, "vault/.git/config", "rx"},
 		"no key":                     {".netrc", sandbox.Reads, nil, ".netrc", ""},
 		"no folder of keys":          {".ssh", sandbox.Keeps, nil, ".ssh/id_rsa", ""},
 		"not the home folder":        {".", sandbox.Reads, nil, "other", ""},
@@ -37,7 +38,7 @@ func TestRecordedPaths(t *testing.T) {
 			h, home := confinedMachine(t)
 			h.Host = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true}) // it asks
 			at := func(p string) string { return filepath.Join(home, p) }
-			for _, file := range []string{"vault/a", "shop.db", "other", "private/x", ".ssh/id_rsa", ".netrc", ".bashrc"} {
+			for _, file := range []string{"vault/a", "vault/.git/config", "shop.db", "other", "private/x", ".ssh/id_rsa", ".netrc", ".bashrc"} {
 				putFile(t, at(file), "")
 			}
 			if tc.change != nil {
@@ -86,7 +87,11 @@ func TestTemporaryNames(t *testing.T) {
 			if files := planOf(t, anew(h), prog).Profile.Files; len(files) > 0 && !named {
 				t.Errorf("%q, to read: %+v", pattern, files)
 			}
-			prog.Sandbox.Recorded.Paths[0].Use = sandbox.Writes
+			prog.Sandbox.Recorded.Paths[0].Use, prog.Sandbox.Recorded.Paths[0].Beside = sandbox.Writes, false
+			if files := planOf(t, anew(h), prog).Profile.Files; len(files) > 0 && !named {
+				t.Errorf("%q, with nothing beside it: %+v", pattern, files)
+			}
+			prog.Sandbox.Recorded.Paths[0].Beside = true
 			if files[0].Beside("other") || !files[0].Beside("memory.json.tmp") {
 				t.Errorf("%q: other names have changed", pattern)
 			}

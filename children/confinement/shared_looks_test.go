@@ -62,7 +62,7 @@ func TestWhatAServerTakesAwayBetweenTwoPlans(t *testing.T) {
 				h.Host = h.WithEnviron("HOME="+home, "PATH="+at(c.path)+":/usr/bin:/bin", "XDG_STATE_HOME="+at(".local/state"))
 			}
 			reads := func(h launch.Machine) bool {
-				plan, _ := planWithTemp(t, h, prog)
+				plan := planWithTemp(t, h, prog).Sandbox
 				copied := slices.ContainsFunc(plan.Private, func(f confinement.PrivateFile) bool { return strings.Contains(string(f.Text), "42") })
 				return copied || opens(plan, at("private/x"))
 			}
@@ -121,14 +121,14 @@ func TestSettingsReplacedBetweenTwoPlans(t *testing.T) {
 	at := func(p string) string { return filepath.Join(home, p) }
 	putFile(t, at(".gitconfig"), "[user]\n\tname = A\n")
 	h = h.WithLooks(sandbox.NewLstatCache())
-	if c, _ := planWithTemp(t, h, confinedProgram("sh")); !opens(c, at(".gitconfig")) {
+	if c := planWithTemp(t, h, confinedProgram("sh")).Sandbox; !opens(c, at(".gitconfig")) {
 		t.Fatal("control: it is closed to the first plan")
 	}
 	putFile(t, at("new"), "[http \"https://x.org\"]\n\textraHeader = Authorization: Bearer "+gitToken+"\n")
 	if err := os.Rename(at("new"), at(".gitconfig")); err != nil {
 		t.Fatal(err)
 	}
-	if c, _ := planWithTemp(t, h, confinedProgram("sh")); opens(c, at(".gitconfig")) {
+	if c := planWithTemp(t, h, confinedProgram("sh")).Sandbox; opens(c, at(".gitconfig")) {
 		t.Error("it is open to the second plan")
 	}
 }
