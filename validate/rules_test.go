@@ -262,3 +262,19 @@ func TestAdditionalPropertiesAreOthers(t *testing.T) {
 	judgeAll(t, w, c, tool, policy.Deny, `{"other":"passwd"}`)
 	judgeAll(t, w, c, tool, policy.Allow, `{"q":"passwd"}`, `{"other":"a.txt"}`)
 }
+
+// TestANamedDirectoryMayBeTheHomeFolder: a tilde by itself may stand for a directory that the call names, as the beginning of a path may.
+func TestANamedDirectoryMayBeTheHomeFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config := w.config("", policy.Rule{Then: policy.Allow, Paths: within("{home}/config")})
+	config.Home = w.project
+	c, err := NewChecker(config)
+	w.must(err)
+	tool := w.tool(c, "", `{"name":"run"}`)
+	for _, home := range []string{"~", "~/", "~/hub.json"} {
+		judgeAll(t, w, c, tool, policy.Deny, `{"cwd":"{home}/config","command":"rm -r `+home+`"}`)
+		judgeAll(t, w, c, tool, policy.Allow, `{"cwd":"{project}/src","command":"rm -r `+home+`"}`)
+	}
+	judgeAll(t, w, c, tool, policy.Allow, `{"cwd":"{home}/config","command":"ls ~"}`)
+}
