@@ -193,7 +193,7 @@ func (j *judge) cutByEscape(f *detect.Finding) bool {
 
 // pathOf returns the path of a file URI, "" if it is none.
 func (j *judge) pathOf(uri string) string {
-	if paths, err := j.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
+	if paths, err := j.Platform.ReadURI(uri); err == nil {
 		return paths[0]
 	}
 	return ""

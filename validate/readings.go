@@ -275,7 +275,7 @@ func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
 		paths, err := j.Platform.ReadURI(texts[0])
-		return paths, err == nil && len(paths) > 0
+		return paths, err == nil
 	}
 	if v == "~" || strings.HasPrefix(v, "~/") {
 		v = j.Home + v[1:]
