@@ -2,10 +2,12 @@ package validate
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
@@ -554,8 +557,11 @@ func TestBeginningsOfRoots(t *testing.T) {
 	w := newWorld(t)
 	my := filepath.Join(w.home, "My, Project")
 	w.must(mkdir(my + "/src"))
-	w.roots = []string{my}
+	gone := filepath.Join(w.home, "gone")
+	w.must(mkdir(gone))
+	w.roots = []string{my, gone}
 	j := w.judge(w.checker())
+	w.must(os.Remove(gone))
 	part := w.home + "/My"
 	for name, tc := range map[string]struct {
 		f    detect.Finding
@@ -611,6 +617,8 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"in too long a text":     {quoted(`ls "`+my+`/x"`+strings.Repeat(" ", detect.MaxRaw), part), false},
 		"with another root":      {quoted(`ls "`+w.home+`/My, Projects"`, part), false},
 		"of a longer first part": {quoted(`ls "`+my+`"`, my), false},
+		"at the very beginning":  {quoted(part+` "`+my+`/x"`, part), false},
+		"a root that is gone":    {quoted(`ls "`+gone+`"`, gone), false},
 	} {
 		if got := j.startsQuotedRoot(&tc.f); got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -815,7 +823,9 @@ func TestHintedDirectories(t *testing.T) {
 func TestPathsOfPatterns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	long := strings.Repeat("x", chars.MaxPath-len("src//*"))
 	for text, want := range map[string][]string{
+		"src/" + long + "/*": {w.project + "/src/" + long}, "src/" + long + "x/*": nil, // that long, a pattern can match something, and longer it cannot
 		"src": nil, "{,src}": {w.project + "/src"}, "{src,docs}/x": {w.project + "/src/x", w.project + "/docs/x"}, "src/*": {w.project + "/src"}, "*": nil, "*/../x": {""}, "{*,src/*}": {w.project + "/*", w.project + "/src/*", w.project + "/src"}, "{src/*,docs}": {w.project + "/src/*", w.project + "/src", w.project + "/docs"},
 	} {
 		var got []string
@@ -824,6 +834,15 @@ func TestPathsOfPatterns(t *testing.T) {
 		})
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	j := w.judge(w.checker())
+	j.baseDirs = []string{w.project, w.outside}
+	var got []string
+	j.yieldMeanings(&detect.Finding{Value: "d:{x,y}", Raw: "d:{x,y}"}, func(m meaning) { got = append(got, m.path) })
+	for _, want := range []string{w.project + "/d:x", w.outside + "/d:y"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("d is no drive here: %q", got)
 		}
 	}
 }
@@ -839,18 +858,20 @@ func TestWhatDecidesACall(t *testing.T) {
 		rule     string
 		deciding string
 	}{
-		"the boundary":           {nil, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
-		"allowed":                {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleAllow, "a", ""},
-		"asked":                  {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleEscalate, "a", "/path"},
-		"denied":                 {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleDeny, "a", "/path"},
-		"no rule about it":       {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}}, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
-		"protected first":        {nil, `{"path":"{hub}","file":"{outside}/x"}`, CodeProtected, RuleProtected, "/path"},
-		"protected last":         {nil, `{"file":"{outside}/x","path":"{hub}"}`, CodeOutside, RuleProtected, "/path"},
-		"above it, last":         {nil, `{"file":"{outside}/x","path":"{home}/config"}`, CodeOutside, RuleProtected, "/path"},
-		"denied behind asked":    {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleEscalate, "b", "/path"},
-		"asked behind denied":    {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeRuleDeny, "b", "/file"},
-		"a rule that allows all": {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: &policy.PathRule{}}}, `{"path":"{hub}"}`, CodeProtected, RuleProtected, "/path"},
-		"a rule about all calls": {[]policy.Rule{{Name: "a", Then: policy.Escalate}}, `{"path":"{project}/a.txt"}`, CodeRuleEscalate, "a", ""},
+		"the boundary":              {nil, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
+		"allowed":                   {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleAllow, "a", ""},
+		"asked":                     {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleEscalate, "a", "/path"},
+		"denied":                    {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleDeny, "a", "/path"},
+		"no rule about it":          {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}}, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
+		"protected first":           {nil, `{"path":"{hub}","file":"{outside}/x"}`, CodeProtected, RuleProtected, "/path"},
+		"protected last":            {nil, `{"file":"{outside}/x","path":"{hub}"}`, CodeOutside, RuleProtected, "/path"},
+		"above it, last":            {nil, `{"file":"{outside}/x","path":"{home}/config"}`, CodeOutside, RuleProtected, "/path"},
+		"denied behind asked":       {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleEscalate, "b", "/path"},
+		"asked behind denied":       {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeRuleDeny, "b", "/file"},
+		"a rule that allows all":    {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: &policy.PathRule{}}}, `{"path":"{hub}"}`, CodeProtected, RuleProtected, "/path"},
+		"denied beside such a rule": {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}, {Name: "b", Then: policy.Escalate}}, `{"file":"{outside}/x","path":"{project}/a.txt"}`, CodeRuleDeny, "a", "/file"},
+		"asked beside such a rule":  {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}, {Name: "b", Then: policy.Escalate}}, `{"file":"{outside}/x","path":"{project}/a.txt"}`, CodeRuleEscalate, "b", ""},
+		"a rule about all calls":    {[]policy.Rule{{Name: "a", Then: policy.Escalate}}, `{"path":"{project}/a.txt"}`, CodeRuleEscalate, "a", ""},
 	} {
 		c := w.rules("", tc.rules...)
 		_, v := w.call(c, w.tool(c, "", `{"name":"write_it"}`), tc.args)
@@ -892,6 +913,11 @@ func TestOddRootsByForm(t *testing.T) {
 	j.uriMeanings(&detect.Finding{Form: detect.FormURI, How: detect.HowKey, Value: "file://" + odd + `/a\b`}, func(m meaning) { paths = append(paths, m.path) })
 	if !slices.Contains(paths, odd+`/a\b`) || !slices.Contains(paths, odd+"/a/b") {
 		t.Errorf("a URI with a backslash: %q", paths)
+	}
+	paths = nil
+	j.uriMeanings(&detect.Finding{Form: detect.FormURI, How: detect.HowKey, Value: "file://" + odd + "/a?b"}, func(m meaning) { paths = append(paths, m.path) })
+	if !slices.Contains(paths, odd+"/a?b") || !slices.Contains(paths, odd+"/a") {
+		t.Errorf("a URI with a query: %q", paths)
 	}
 	if o := j.newOddRoot(w.home+"/a%00b", ""); o == nil {
 		t.Error("a name that nothing can have is another reading")
@@ -941,6 +967,11 @@ func TestABudgetEndsInADenial(t *testing.T) {
 	c := w.checker()
 	findings := []detect.Finding{{Value: w.project + "/a.txt", Raw: w.project + "/a.txt", How: detect.HowKey}, {Value: "src", Raw: "src", How: detect.HowKey}}
 	for _, n := range []int{1, 2} {
+		none := w.judge(c)
+		none.work = &budget.Budget{}
+		if list := none.judgeReadings(findings[:n], n); len(list) != 1 || list[0].Code != CodeBudget {
+			t.Errorf("%d findings of a lenient reading, and nothing is left: %+v", n, list)
+		}
 		spent := 0
 		for left := 1; ; left++ {
 			j := w.judge(c)
@@ -1044,5 +1075,95 @@ func TestNoRuleOpensWhatIsDeniedBefore(t *testing.T) {
 	out := FindingVerdict{Decision: policy.Deny, Code: CodeOutside}
 	if w.judge(c).applyRules(&out); out.Decision != policy.Deny || out.Code != CodeOutside {
 		t.Errorf("without candidates: %+v", out)
+	}
+}
+
+// What is no path here counts if it was certainly meant as one, if it is a pattern, or if a word names what is there and a container does
+// not mount.
+func TestWhatLeadsNowhereCounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	for name, tc := range map[string]struct {
+		form       detect.Form
+		code, text string
+		want       bool
+	}{
+		"a path":                             {detect.FormPath, CodeNoBase, "~-/x", true},
+		"a pattern":                          {detect.FormGlob, CodeGlob, "*/../x", true},
+		"a word":                             {detect.FormWord, CodeNoBase, w.project, false},
+		"a word that is not mounted":         {detect.FormWord, CodeUnmapped, w.project, true},
+		"a word that is nothing here either": {detect.FormWord, CodeUnmapped, "/gone/x", false},
+		"a literal that is not mounted":      {detect.FormLiteral, CodeUnmapped, w.project, false},
+	} {
+		_, d, counts := j.judgeReading(&detect.Finding{Form: tc.form}, unresolvedMeaning(tc.text, tc.code, ""), &policy.Candidate{})
+		if counts != tc.want || d != policy.Deny {
+			t.Errorf("%s: %v, it counts: %t", name, d, counts)
+		}
+	}
+}
+
+// A program outside is only run if it stands where a command has its program, or if the name is a link straight into a directory that this
+// user cannot change.
+func TestWhichProgramsAreOnlyRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	j.FS = everydayDisk{w.project} // what is not below can not be changed
+	for name, tc := range map[string]struct {
+		f           detect.Finding
+		link, leads string
+		want        bool
+	}{
+		"a link to a program of the system": {detect.Finding{}, "bin/tool", w.outside + "/tool", true},
+		"where a command has its program":   {detect.Finding{Runs: true}, "gone", w.project + "/x", true},
+		"one that is written":               {detect.Finding{Written: true}, "bin/tool", w.outside + "/tool", false},
+		"one that is deleted":               {detect.Finding{Role: access.Delete}, "bin/tool", w.outside + "/tool", false},
+		"one that may be changed":           {detect.Finding{}, "bin/tool", w.project + "/tool", false},
+		"what is no link itself":            {detect.Finding{}, "src/main.go", w.outside + "/tool", false},
+	} {
+		if got := j.onlyRuns(&tc.f, meaning{path: filepath.Join(w.project, tc.link)}, &guard.Place{Path: tc.leads}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// If a path is denied already, further ways to read it cost nothing.
+func TestADeniedPathIsNotReadOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.checker()
+	cost := func(bases int) int {
+		return sort.Search(budget.CallSteps, func(left int) bool {
+			j := w.judge(c)
+			j.work = budget.New(0)
+			j.work.Spend(budget.CallSteps - left)
+			for i := range bases {
+				j.baseDirs = append(j.baseDirs, fmt.Sprintf("/gone/%d", i))
+			}
+			out, _ := j.judgeFinding(&detect.Finding{Value: "x", Raw: "x", How: detect.HowKey})
+			return !j.work.Spent() && out.Decision == policy.Deny
+		})
+	}
+	one, most, more := cost(1), cost(maxReadings), cost(2*maxReadings)
+	if one >= most || most != more {
+		t.Errorf("one reading costs %d steps, %d cost %d, and %d cost %d", one, maxReadings, most, 2*maxReadings, more)
+	}
+}
+
+// Where a cd certainly led, a path is read from there alone.
+func TestAPathBehindASureCdIsReadOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	for sure, want := range map[shell.Surety][]string{
+		shell.SureDone: {w.project + "/src/x"},
+		shell.SureNot:  {w.project + "/x", w.project + "/src/x"},
+	} {
+		var got []string
+		j.yieldRelative(&detect.Finding{Course: shell.Course{Dir: "src", Sure: sure}}, "x", func(m meaning) { got = append(got, m.path) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", sure, got, want)
+		}
 	}
 }

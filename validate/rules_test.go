@@ -263,6 +263,34 @@ func TestAdditionalPropertiesAreOthers(t *testing.T) {
 	judgeAll(t, w, c, tool, policy.Allow, `{"q":"passwd"}`, `{"other":"a.txt"}`)
 }
 
+// TestRulesAboutWhatIsNotThere: a relative path that may be no path counts under a rule if something is there, or if a tool would make it.
+func TestRulesAboutWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/src")})
+	read, write := w.tool(c, "", `{"name":"read_it"}`), w.tool(c, "", `{"name":"write_it"}`)
+	judgeAll(t, w, c, read, policy.Deny, `{"x":"src/main.go"}`)
+	judgeAll(t, w, c, write, policy.Deny, `{"x":"src/main.go"}`, `{"x":"src/new"}`, `{"command":"touch src/new"}`)
+	judgeAll(t, w, c, read, policy.Allow, `{"x":"src/new"}`)
+	judgeAll(t, w, c, write, policy.Allow, `{"x":"src/gone/new"}`, `{"command":"src/new"}`)
+}
+
+// TestPatternsWithVariables: a pattern is matched with each value that its variables may have.
+func TestPatternsWithVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x", Inherit: []string{"PART"}}}, Home: w.home, Getenv: func(name string) string {
+		if name == "PART" {
+			return "src/"
+		}
+		return w.getenv(name)
+	}})
+	w.must(err)
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, policy.Deny, `{"command":"cat ${PART:-pass}*"}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"command":"cat ${PART:-a}*"}`)
+}
+
 // TestANamedDirectoryMayBeTheHomeFolder: a tilde by itself may stand for a directory that the call names, as the beginning of a path may.
 func TestANamedDirectoryMayBeTheHomeFolder(t *testing.T) {
 	t.Parallel()
