@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -404,6 +405,15 @@ func TestWhichNamesCount(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
+	ruled := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/src")})
+	ruled.protected = append(ruled.protected, protectedPath{w.outside})
+	for dir, want := range map[string]bool{w.project + "/src": true, w.outside: true, w.project: false, w.project + "/loop": false} {
+		j := w.judge(ruled)
+		j.rules.Ruling = ruled.rulingFor(j.scan.tool)
+		if got := j.guardsName(meaning{base: dir, path: dir + "/x"}); got != want {
+			t.Errorf("a name in %s is guarded: %t", dir, got)
+		}
+	}
 	j := w.judge(c)
 	if j.nameCounts(&detect.Finding{Text: true}, meaning{}) {
 		t.Error("a name without a path counts")
@@ -537,6 +547,12 @@ func TestPatternsAreWalked(t *testing.T) {
 			}
 		}
 	}
+	for matched, want := range map[int]bool{maxMatched - 1: true, maxMatched: false} {
+		g := globber{judge: w.judge(c), f: &detect.Finding{}, matched: matched}
+		if got := g.walkParts(w.project, []string{"pass*"}, false, func(string) {}); got != want {
+			t.Errorf("one match after %d: %t", matched, got)
+		}
+	}
 	j := w.judge(c)
 	for path, want := range map[string][2]bool{w.hub: {true, true}, w.hub + "/x": {true, true}, filepath.Dir(w.hub): {false, true}, w.project: {false, false}} {
 		for i, role := range []access.Role{access.Read, access.Delete} {
@@ -576,6 +592,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"that occurs again":    {detect.Finding{How: detect.HowList, Raw: my + "/x, " + part, Value: part}, false},
 		"with a slash behind":  {detect.Finding{How: detect.HowList, Raw: my + "/x", Value: w.home}, false},
 		"relative":             {detect.Finding{How: detect.HowList, Raw: my + "/x", Value: ""}, false},
+		"a root with a slash":  {detect.Finding{How: detect.HowList, Raw: my + "/; x", Value: my + "/"}, false},
 		"of no root":           {detect.Finding{How: detect.HowList, Raw: w.home + "/My, Projects", Value: part}, false},
 		"of a URI":             {detect.Finding{How: detect.HowLiteral, Form: detect.FormText, Raw: "file://" + my + "/x", Value: "file://" + part}, true},
 		"of a folder of a URI": {detect.Finding{How: detect.HowLiteral, Form: detect.FormText, Raw: "file://" + my + "/x", Value: "file://" + w.home + "/"}, true},
@@ -919,11 +936,19 @@ func TestOddRootsByForm(t *testing.T) {
 	if !slices.Contains(paths, odd+"/a?b") || !slices.Contains(paths, odd+"/a") {
 		t.Errorf("a URI with a query: %q", paths)
 	}
+	paths = nil
+	j.yieldBelowRoot(&detect.Finding{}, odd, "/${OUTSIDE:-$(pwd)}", func(m meaning) { paths = append(paths, cmp.Or(m.code, m.path)) })
+	if !slices.Contains(paths, CodeNoBase) || !slices.Contains(paths, odd+"/"+w.outside) {
+		t.Errorf("a command in place of a variable: %q", paths)
+	}
 	if o := j.newOddRoot(w.home+"/a%00b", ""); o == nil {
 		t.Error("a name that nothing can have is another reading")
 	}
 	if o := j.newOddRoot(w.home+"/gone[x]", ""); o != nil && slices.Contains(o.others, w.home+"/gone[x]") {
 		t.Errorf("%+v", o)
+	}
+	if j.container = (&machine.Container{}); j.oddRootOf(odd+"/a") != nil {
+		t.Error("a container has names of its own")
 	}
 	w.must(mkdir(w.home + "/x"))
 	if j = w.judge(w.checker()); j.oddRootOf(odd+"/a") != nil {
@@ -1164,6 +1189,25 @@ func TestAPathBehindASureCdIsReadOnce(t *testing.T) {
 		j.yieldRelative(&detect.Finding{Course: shell.Course{Dir: "src", Sure: sure}}, "x", func(m meaning) { got = append(got, m.path) })
 		if !slices.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", sure, got, want)
+		}
+	}
+}
+
+// Variables are written out only if what is left pays for it.
+func TestVariablesCostWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.checker()
+	value := strings.Repeat("${A:-x}/", 8)
+	enough := 4 * machine.DollarWork(value)
+	for left, want := range map[int]bool{enough: true, enough - 1: false} {
+		j := w.judge(c)
+		j.work = budget.New(0)
+		j.work.Spend(budget.CallSteps - left)
+		found := false
+		j.yieldMeanings(&detect.Finding{Value: value, Raw: value}, func(meaning) { found = true })
+		if found != want {
+			t.Errorf("%d of %d steps: read: %t", left, enough, found)
 		}
 	}
 }

@@ -209,10 +209,11 @@ func TestBlamedArgument(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"search_files"}`)
 	for args, want := range map[string]string{
-		`{"path":".","pattern":"/etc"}`:                          "/pattern",
-		`{"pattern":"/etc","path":"."}`:                          "/pattern",
-		`{"path":"src","directory":"{outside}"}`:                 "/directory",
-		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`: "/dir",
+		`{"path":".","pattern":"/etc"}`:                             "/pattern",
+		`{"pattern":"/etc","path":"."}`:                             "/pattern",
+		`{"path":"src","directory":"{outside}"}`:                    "/directory",
+		`{"path":"../../x","directory":"src","file":"{outside}/y"}`: "/path",
+		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`:    "/dir",
 	} {
 		_, v := w.call(c, tool, args)
 		if v.Decision != policy.Deny || v.Deciding.Pointer != want {
