@@ -653,6 +653,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"otherwise found":       {"me/c:", detect.Finding{How: detect.HowKey, Raw: "{}/gone/x", Value: "/gone/x"}, false},
 		"the whole text":        {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/gone/x", Value: "{}/gone/x", Role: access.Read}, false},
 		"where something is":    {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/", Value: "/"}, false},
+		"what is there, read":   {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/secret.txt", Value: w.outside + "/secret.txt", Role: access.Read}, false},
 		"that can be made":      {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/new", Value: w.outside + "/new", Role: access.Write}, false},
 		"that is only read":     {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/new", Value: w.outside + "/new", Role: access.Read}, true},
 		"that cannot be made":   {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/gone/x", Value: "/gone/x", Role: access.Write}, true},
@@ -830,6 +831,25 @@ func TestHintedDirectories(t *testing.T) {
 	if len(j.hintedDirs) != maxHinted+1 || !isBase(base) || isBase(&detect.Finding{Form: detect.FormLink}) || isBase(&detect.Finding{How: detect.HowLiteral}) {
 		t.Errorf("a directory that a query names: %q", j.hintedDirs)
 	}
+	for name, tc := range map[string]struct {
+		f     detect.Finding
+		m     meaning
+		noted bool
+	}{
+		"a word":              {detect.Finding{Form: detect.FormWord}, meaning{path: w.project + "/src"}, true},
+		"a word, and a file":  {detect.Finding{Form: detect.FormWord}, meaning{path: w.project + "/a.txt"}, false},
+		"a path":              {detect.Finding{Form: detect.FormPath}, meaning{path: w.project + "/src"}, false},
+		"a text":              {detect.Finding{Form: detect.FormWord, Text: true}, meaning{path: w.project + "/src"}, false},
+		"above a match":       {detect.Finding{Form: detect.FormWord}, meaning{path: w.project + "/src", glob: "x*"}, false},
+		"outside":             {detect.Finding{Form: detect.FormWord}, meaning{path: w.outside + "/sub"}, false},
+		"outside, of a query": {*base, meaning{path: w.outside + "/sub"}, true},
+	} {
+		j := w.judge(w.checker())
+		j.judgeReading(&tc.f, tc.m, &policy.Candidate{})
+		if slices.Contains(j.hintedDirs, tc.m.path) != tc.noted {
+			t.Errorf("%s: %q", name, j.hintedDirs)
+		}
+	}
 	out := FindingVerdict{Readings: []Reading{{Path: "/d/", dir: true}, {Path: "/d", dir: true}, {Path: "/file"}, {Path: w.project, dir: true}, {Path: "/e/../f", dir: true}}}
 	if j.noteOwnDirs(&out); !slices.Equal(j.ownDirs, []string{"/d", "/e/../f"}) {
 		t.Errorf("%q", j.ownDirs)
@@ -843,7 +863,7 @@ func TestPathsOfPatterns(t *testing.T) {
 	long := strings.Repeat("x", chars.MaxPath-len("src//*"))
 	for text, want := range map[string][]string{
 		"src/" + long + "/*": {w.project + "/src/" + long}, "src/" + long + "x/*": nil, // that long, a pattern can match something, and longer it cannot
-		"src": nil, "{,src}": {w.project + "/src"}, "{src,docs}/x": {w.project + "/src/x", w.project + "/docs/x"}, "src/*": {w.project + "/src"}, "*": nil, "*/../x": {""}, "{*,src/*}": {w.project + "/*", w.project + "/src/*", w.project + "/src"}, "{src/*,docs}": {w.project + "/src/*", w.project + "/src", w.project + "/docs"},
+		"src": nil, "{,src}": {w.project + "/src"}, "{src,docs}/x": {w.project + "/src/x", w.project + "/docs/x"}, "src/*": {w.project + "/src"}, "*": nil, "*/../x": {""}, "{*/../x,docs}": {w.project + "/*/../x", "", w.project + "/docs"}, "{*,src/*}": {w.project + "/*", w.project + "/src/*", w.project + "/src"}, "{src/*,docs}": {w.project + "/src/*", w.project + "/src", w.project + "/docs"},
 	} {
 		var got []string
 		w.judge(w.checker()).yieldGlobs(&detect.Finding{Form: detect.FormWord}, "", text, func(m meaning) {
@@ -861,6 +881,9 @@ func TestPathsOfPatterns(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("d is no drive here: %q", got)
 		}
+	}
+	if got := j.resolveBelow(w.project, "d:x"); got != w.project+"/d:x" {
+		t.Errorf("d is no drive here: %q", got)
 	}
 }
 
@@ -953,6 +976,12 @@ func TestOddRootsByForm(t *testing.T) {
 	w.must(mkdir(w.home + "/x"))
 	if j = w.judge(w.checker()); j.oddRootOf(odd+"/a") != nil {
 		t.Error("something else is there by another reading")
+	}
+	w.must(mkdir(w.home + "/[y]"))
+	w.must(mkdir(w.home + "/[y] "))
+	w.roots = []string{w.home + "/[y] "}
+	if j = w.judge(w.checker()); j.oddRootOf(w.roots[0]) != nil || j.oddRootOf(w.roots[0]+"/a") == nil {
+		t.Error("a blank is dropped at the end of a path, and not within")
 	}
 }
 

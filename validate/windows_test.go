@@ -196,6 +196,9 @@ func TestWindowsPatternsWithVariables(t *testing.T) {
 	if len(got) != 1 || got[0] != inProject+`\junction` {
 		t.Errorf("%q", got)
 	}
+	if got := j.resolveBelow(inProject, ""); j.Platform.Clean(got) != inProject {
+		t.Errorf("no text leads to %q", got)
+	}
 }
 
 // TestWindowsVolumeOfBase: what begins with a separator starts on the volume of the directories that the child may be in.
