@@ -631,7 +631,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"relative":               {quoted(`ls "`+my+`/x"`, "My"), false},
 		"that climbs":            {quoted(`ls "`+my+`/x"`, w.home+"/../u/My"), false},
 		"where something is":     {quoted(`ls "`+my+`/x"`, w.home), false},
-		"in too long a text":     {quoted(`ls "`+my+`/x"`+strings.Repeat(" ", detect.MaxRaw), part), false},
+		"in too long a text":     {quoted(`ls "`+my+`/x"`+strings.Repeat(" ", detect.MaxRaw-len(`ls "`+my+`/x"`)), part), false},
 		"with another root":      {quoted(`ls "`+w.home+`/My, Projects"`, part), false},
 		"of a longer first part": {quoted(`ls "`+my+`"`, my), false},
 		"at the very beginning":  {quoted(part+` "`+my+`/x"`, part), false},
@@ -803,6 +803,11 @@ func TestProtectedFilesAreKnown(t *testing.T) {
 			t.Errorf("%s: it can be told: %t", name, ok)
 		}
 	}
+	j := w.judge(w.checker())
+	j.checker.entries.Store(&knownEntries{ok: true}) // long ago
+	if list, ok := j.protectedEntries(); len(list) != 1 || !ok {
+		t.Errorf("what was known long ago is not read again: %+v %t", list, ok)
+	}
 }
 
 // The directories that a call hints at are noted, each once, and no more than a few.
@@ -918,6 +923,9 @@ func TestWhatDecidesACall(t *testing.T) {
 		deciding := ""
 		if v.Deciding != nil {
 			deciding = v.Deciding.Pointer
+		}
+		if len(v.Roots) > 0 != (v.Decision != policy.Allow) {
+			t.Errorf("%s: %v, within %q", name, v.Decision, v.Roots)
 		}
 		if len(v.Findings) == 0 || v.Findings[0].Code != tc.code || v.Rule != tc.rule || deciding != tc.deciding {
 			t.Errorf("%s: rule %q by %q: %+v", name, v.Rule, deciding, v.Findings)

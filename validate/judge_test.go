@@ -302,6 +302,7 @@ func TestARelativePathIsReadFromEachNamedDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
+	w.must(os.Symlink(w.outside, w.project+"/docs/docs"))
 	var many string
 	for i := range 2 * maxHinted {
 		w.must(mkdir(fmt.Sprintf("%s/%d", w.project, i)))
@@ -312,7 +313,7 @@ func TestARelativePathIsReadFromEachNamedDirectory(t *testing.T) {
 		`{"dir":"{project}/docs","x":"sub/x"}`,
 		`{"paths":[`+many+`"{project}/docs"],"file":"sub/x"}`,
 	)
-	judgeAll(t, w, c, w.tool(c, "", anyTool), policy.Allow, `{"dir":"{project}/src","x":"sub/x"}`, `{"paths":[`+many+`"{project}/src"],"file":"sub/x"}`)
+	judgeAll(t, w, c, w.tool(c, "", anyTool), policy.Allow, `{"path":"docs"}`, `{"dir":"{project}/src","x":"sub/x"}`, `{"paths":[`+many+`"{project}/src"],"file":"sub/x"}`)
 	_, v := w.call(c, w.tool(c, "", anyTool), `{"dir":"{project}/docs","x":"sub/x","none":"gone/y","y":"sub/y"}`)
 	if len(v.Findings) != 3 || v.Findings[1].Decision != policy.Deny || v.Findings[2].Decision != policy.Deny {
 		t.Errorf("both lead out: %v %+v", v.Decision, v.Findings)
@@ -516,6 +517,13 @@ func TestRequestsBesideToolCallsAreJudgedByTheirPaths(t *testing.T) {
 	}
 	if judge(c.ScanCompletion("child", "file:///{+path}", "path", "etc/pass", nil)) != policy.Deny {
 		t.Error("completion of a template")
+	}
+	for template, want := range map[string]bool{"": true, "notes://x/{path}": false} { // hub.json declares arguments of prompts, and no parts of URIs
+		s, err := c.ScanCompletion("child", template, "path", "../outside", nil)
+		w.must(err)
+		if v := c.Judge(s, w.where(), w.view()); v.Deciding == nil || (v.Deciding.Hint != "") != want {
+			t.Errorf("completion of %q: %+v", template, v.Deciding)
+		}
 	}
 	if judge(c.ScanCompletion("child", "file://local/{path}", "path", "sr", nil)) != policy.Allow {
 		t.Error("honest completion of a template")

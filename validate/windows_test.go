@@ -196,6 +196,14 @@ func TestWindowsPatternsWithVariables(t *testing.T) {
 	if len(got) != 1 || got[0] != inProject+`\junction` {
 		t.Errorf("%q", got)
 	}
+	disk := newWindowsDisk(t)
+	disk.top[`C:\Users\me`] = []string{".ssh", "secret"}
+	j.FS, got = disk, nil
+	h.checker.protected = append(h.checker.protected, protectedPath{`C:\Users\me\secret`})
+	j.yieldGlobWord(&detect.Finding{Form: detect.FormGlob, Glob: `C:\Users\me\s*`}, func(m meaning) { got = append(got, m.path) })
+	if len(got) != 1 || got[0] != `C:\Users\me\secret` {
+		t.Errorf("behind a name that does not match: %q", got)
+	}
 	if got := j.resolveBelow(inProject, ""); j.Platform.Clean(got) != inProject {
 		t.Errorf("no text leads to %q", got)
 	}
