@@ -357,7 +357,7 @@ func TestWhatCountsOutside(t *testing.T) {
 	} {
 		place := guard.Place{Path: tc.path}
 		if fi, err := os.Stat(tc.path); err == nil {
-			place.Exists, place.Dir = true, fi.IsDir()
+			place.Exists, place.Dir, place.File = true, fi.IsDir(), fi.Mode().IsRegular()
 		}
 		if got := j.countsOutside(&tc.f, tc.m, &place, tc.err); got != tc.counts {
 			t.Errorf("%s: %t", name, got)
@@ -914,6 +914,8 @@ func TestWhatDecidesACall(t *testing.T) {
 		"denied behind asked":       {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleEscalate, "b", "/path"},
 		"asked behind denied":       {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeRuleDeny, "b", "/file"},
 		"a rule that allows all":    {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: &policy.PathRule{}}}, `{"path":"{hub}"}`, CodeProtected, RuleProtected, "/path"},
+		"allowed by two rules":      {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Allow, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleAllow, "a", ""},
+		"denied, and allowed by it": {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeOutside, RuleBoundary, "/file"},
 		"denied beside such a rule": {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}, {Name: "b", Then: policy.Escalate}}, `{"file":"{outside}/x","path":"{project}/a.txt"}`, CodeRuleDeny, "a", "/file"},
 		"asked beside such a rule":  {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}, {Name: "b", Then: policy.Escalate}}, `{"file":"{outside}/x","path":"{project}/a.txt"}`, CodeRuleEscalate, "b", ""},
 		"a rule about all calls":    {[]policy.Rule{{Name: "a", Then: policy.Escalate}}, `{"path":"{project}/a.txt"}`, CodeRuleEscalate, "a", ""},
