@@ -479,7 +479,7 @@ func TestSpellingsThatAreSent(t *testing.T) {
 		}
 	}
 	long := given + strings.Repeat("/x", 5*len(given))
-	for text, want := range map[string][2]string{given: {w.project, ""}, given + "/a/b": {w.project, "/a/b"}, given + "x/a": {}, w.project + "/a": {}, w.outside + "/a": {}, long: {w.project, long[len(given):]}} {
+	for text, want := range map[string][2]string{given: {w.project, ""}, given + "/a/b": {w.project, "/a/b"}, given + "x/a": {}, given + `\x/a`: {}, w.project + "/a": {}, w.outside + "/a": {}, long: {w.project, long[len(given):]}} {
 		if root, rest := j.findRootAbove(text); root != want[0] || rest != want[1] {
 			t.Errorf("above %.60s: %q %.60q", text, root, rest)
 		}
@@ -492,6 +492,14 @@ func TestSpellingsThatAreSent(t *testing.T) {
 		if got := r.rewriteReason(); got != want {
 			t.Errorf("%+v: %s", r, got)
 		}
+	}
+	real, swapped := filepath.Join(w.home, "deep", "real"), filepath.Join(w.home, "deep", "swapped")
+	w.must(mkdir(real))
+	w.must(os.Symlink(w.project+"/src", swapped)) // since the roots were read
+	w.roots = []string{filepath.Dir(real), w.project}
+	climbing := &FindingVerdict{Finding: detect.Finding{Rewritable: detect.Rewritable{Single: true}}, Readings: reading(swapped+"/../x", real, swapped)}
+	if got := w.judge(c).resolveRoot(climbing, swapped+"/../x"); got != "" {
+		t.Errorf("to a place that only the text names: %q", got)
 	}
 	j.container = &machine.Container{}
 	if got := j.resolveRoot(&FindingVerdict{Finding: detect.Finding{Rewritable: detect.Rewritable{Single: true}}, Readings: reading(given, w.project, given)}, given); got != "" {
@@ -573,6 +581,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 	w := newWorld(t)
 	my := filepath.Join(w.home, "My, Project")
 	w.must(mkdir(my + "/src"))
+	w.must(os.WriteFile(w.outside+"/a%41", nil, 0o600))
 	gone := filepath.Join(w.home, "gone")
 	w.must(mkdir(gone))
 	w.roots = []string{my, gone}
@@ -654,6 +663,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"the whole text":        {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/gone/x", Value: "{}/gone/x", Role: access.Read}, false},
 		"where something is":    {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/", Value: "/"}, false},
 		"what is there, read":   {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/secret.txt", Value: w.outside + "/secret.txt", Role: access.Read}, false},
+		"what one spelling is":  {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/a%41", Value: w.outside + "/a%41", Role: access.Read}, false},
 		"that can be made":      {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/new", Value: w.outside + "/new", Role: access.Write}, false},
 		"that is only read":     {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/new", Value: w.outside + "/new", Role: access.Read}, true},
 		"that cannot be made":   {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/gone/x", Value: "/gone/x", Role: access.Write}, true},
@@ -696,6 +706,11 @@ func TestPathsFromUnknownFolders(t *testing.T) {
 		}); !slices.Equal(got, want) {
 			t.Errorf("from below, %s: %q", text, got)
 		}
+	}
+	if got := paths(func(j *judge, yield func(meaning)) {
+		j.yieldFromBelow(&detect.Finding{}, []string{w.project}, strings.Repeat("../", 40)+"x", yield)
+	}); len(got) == 0 || got[len(got)-1] != "/x" || slices.Contains(got[:len(got)-1], "/x") {
+		t.Errorf("from below, to the top: %q", got)
 	}
 	for text, want := range map[string][]string{
 		"hub.json": {w.hub}, "config/hub.json": {w.hub}, "other/hub.json": nil, "hub.json/x": {w.hub + "/x"}, "x": nil, "src/x/y": nil,

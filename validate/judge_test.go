@@ -232,6 +232,8 @@ func TestAPathWithoutRootsIsDenied(t *testing.T) {
 	w.must(err)
 	drive, err := c.Scan(tool, []byte(`{"path":"C:\\x"}`))
 	w.must(err)
+	loop, err := c.Scan(tool, w.json(`{"path":"{project}/loop/x"}`))
+	w.must(err)
 	none := rootsmgr.NewSnapshot(guard.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
 		name      string
@@ -261,6 +263,9 @@ func TestAPathWithoutRootsIsDenied(t *testing.T) {
 		}
 		if got := c.Judge(drive, CallContext{}, e.RootsView); got.Decision != policy.Deny {
 			t.Errorf("%s: a path of Windows passes", e.name)
+		}
+		if got := c.Judge(loop, CallContext{}, e.RootsView); got.Decision != policy.Deny {
+			t.Errorf("%s: a link to itself passes", e.name)
 		}
 	}
 	if v := c.Judge(s, CallContext{}, rootsmgr.RootsView{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
