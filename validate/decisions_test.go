@@ -870,6 +870,11 @@ func TestHintedDirectories(t *testing.T) {
 			t.Errorf("%s: %q", name, j.hintedDirs)
 		}
 	}
+	hint := w.judge(w.checker())
+	hint.readings([]detect.Finding{{Form: detect.FormWord, Value: w.project + "/src", Raw: w.project + "/src"}, {Form: detect.FormPath, Value: w.project, Raw: w.project}})
+	if len(hint.ownDirs) != 0 { // the one is a hint, and in the other the child works
+		t.Errorf("directories of the call: %q", hint.ownDirs)
+	}
 	out := FindingVerdict{Readings: []Reading{{Path: "/d/", dir: true}, {Path: "/d", dir: true}, {Path: "/file"}, {Path: w.project, dir: true}, {Path: "/e/../f", dir: true}}}
 	if j.noteOwnDirs(&out); !slices.Equal(j.ownDirs, []string{"/d", "/e/../f"}) {
 		t.Errorf("%q", j.ownDirs)
