@@ -248,7 +248,7 @@ func (checker *Checker) finishScan(t *Tool, found detect.Result, err error) (*Sc
 	if err != nil {
 		return nil, err
 	}
-	if t.nothing != nil && len(found.Findings) == 0 && len(found.Resources) == 0 && found.Lenient == 0 {
+	if len(found.Findings) == 0 && len(found.Resources) == 0 && found.Lenient == 0 {
 		return t.nothing, nil
 	}
 	return &Scan{tool: t, found: found, byClient: checker.search.ClientResources}, nil

@@ -123,9 +123,9 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 			return false
 		}
 	}
-	if place.Exists && !place.Dir {
+	if place.File {
 		info, err := j.FS.Lstat(place.Path)
-		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if err == nil && info.Mode()&0o111 != 0 {
 			return !j.onlyRuns(f, m, place)
 		}
 	}

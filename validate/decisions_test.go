@@ -1,11 +1,14 @@
 package validate
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -14,6 +17,7 @@ import (
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
@@ -353,7 +357,7 @@ func TestWhatCountsOutside(t *testing.T) {
 	} {
 		place := guard.Place{Path: tc.path}
 		if fi, err := os.Stat(tc.path); err == nil {
-			place.Exists, place.Dir = true, fi.IsDir()
+			place.Exists, place.Dir, place.File = true, fi.IsDir(), fi.Mode().IsRegular()
 		}
 		if got := j.countsOutside(&tc.f, tc.m, &place, tc.err); got != tc.counts {
 			t.Errorf("%s: %t", name, got)
@@ -399,6 +403,15 @@ func TestWhichNamesCount(t *testing.T) {
 		}
 		if got := j.nameCounts(&tc.f, m); got != tc.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+	ruled := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/src")})
+	ruled.protected = append(ruled.protected, protectedPath{w.outside})
+	for dir, want := range map[string]bool{w.project + "/src": true, w.outside: true, w.project: false, w.project + "/loop": false} {
+		j := w.judge(ruled)
+		j.rules.Ruling = ruled.rulingFor(j.scan.tool)
+		if got := j.guardsName(meaning{base: dir, path: dir + "/x"}); got != want {
+			t.Errorf("a name in %s is guarded: %t", dir, got)
 		}
 	}
 	j := w.judge(c)
@@ -466,7 +479,7 @@ func TestSpellingsThatAreSent(t *testing.T) {
 		}
 	}
 	long := given + strings.Repeat("/x", 5*len(given))
-	for text, want := range map[string][2]string{given: {w.project, ""}, given + "/a/b": {w.project, "/a/b"}, given + "x/a": {}, w.project + "/a": {}, w.outside + "/a": {}, long: {w.project, long[len(given):]}} {
+	for text, want := range map[string][2]string{given: {w.project, ""}, given + "/a/b": {w.project, "/a/b"}, given + "x/a": {}, given + `\x/a`: {}, w.project + "/a": {}, w.outside + "/a": {}, long: {w.project, long[len(given):]}} {
 		if root, rest := j.findRootAbove(text); root != want[0] || rest != want[1] {
 			t.Errorf("above %.60s: %q %.60q", text, root, rest)
 		}
@@ -479,6 +492,14 @@ func TestSpellingsThatAreSent(t *testing.T) {
 		if got := r.rewriteReason(); got != want {
 			t.Errorf("%+v: %s", r, got)
 		}
+	}
+	real, swapped := filepath.Join(w.home, "deep", "real"), filepath.Join(w.home, "deep", "swapped")
+	w.must(mkdir(real))
+	w.must(os.Symlink(w.project+"/src", swapped)) // since the roots were read
+	w.roots = []string{filepath.Dir(real), w.project}
+	climbing := &FindingVerdict{Finding: detect.Finding{Rewritable: detect.Rewritable{Single: true}}, Readings: reading(swapped+"/../x", real, swapped)}
+	if got := w.judge(c).resolveRoot(climbing, swapped+"/../x"); got != "" {
+		t.Errorf("to a place that only the text names: %q", got)
 	}
 	j.container = &machine.Container{}
 	if got := j.resolveRoot(&FindingVerdict{Finding: detect.Finding{Rewritable: detect.Rewritable{Single: true}}, Readings: reading(given, w.project, given)}, given); got != "" {
@@ -534,6 +555,12 @@ func TestPatternsAreWalked(t *testing.T) {
 			}
 		}
 	}
+	for matched, want := range map[int]bool{maxMatched - 1: true, maxMatched: false} {
+		g := globber{judge: w.judge(c), f: &detect.Finding{}, matched: matched}
+		if got := g.walkParts(w.project, []string{"pass*"}, false, func(string) {}); got != want {
+			t.Errorf("one match after %d: %t", matched, got)
+		}
+	}
 	j := w.judge(c)
 	for path, want := range map[string][2]bool{w.hub: {true, true}, w.hub + "/x": {true, true}, filepath.Dir(w.hub): {false, true}, w.project: {false, false}} {
 		for i, role := range []access.Role{access.Read, access.Delete} {
@@ -554,8 +581,12 @@ func TestBeginningsOfRoots(t *testing.T) {
 	w := newWorld(t)
 	my := filepath.Join(w.home, "My, Project")
 	w.must(mkdir(my + "/src"))
-	w.roots = []string{my}
+	w.must(os.WriteFile(w.outside+"/a%41", nil, 0o600))
+	gone := filepath.Join(w.home, "gone")
+	w.must(mkdir(gone))
+	w.roots = []string{my, gone}
 	j := w.judge(w.checker())
+	w.must(os.Remove(gone))
 	part := w.home + "/My"
 	for name, tc := range map[string]struct {
 		f    detect.Finding
@@ -570,6 +601,7 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"that occurs again":    {detect.Finding{How: detect.HowList, Raw: my + "/x, " + part, Value: part}, false},
 		"with a slash behind":  {detect.Finding{How: detect.HowList, Raw: my + "/x", Value: w.home}, false},
 		"relative":             {detect.Finding{How: detect.HowList, Raw: my + "/x", Value: ""}, false},
+		"a root with a slash":  {detect.Finding{How: detect.HowList, Raw: my + "/; x", Value: my + "/"}, false},
 		"of no root":           {detect.Finding{How: detect.HowList, Raw: w.home + "/My, Projects", Value: part}, false},
 		"of a URI":             {detect.Finding{How: detect.HowLiteral, Form: detect.FormText, Raw: "file://" + my + "/x", Value: "file://" + part}, true},
 		"of a folder of a URI": {detect.Finding{How: detect.HowLiteral, Form: detect.FormText, Raw: "file://" + my + "/x", Value: "file://" + w.home + "/"}, true},
@@ -608,9 +640,11 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"relative":               {quoted(`ls "`+my+`/x"`, "My"), false},
 		"that climbs":            {quoted(`ls "`+my+`/x"`, w.home+"/../u/My"), false},
 		"where something is":     {quoted(`ls "`+my+`/x"`, w.home), false},
-		"in too long a text":     {quoted(`ls "`+my+`/x"`+strings.Repeat(" ", detect.MaxRaw), part), false},
+		"in too long a text":     {quoted(`ls "`+my+`/x"`+strings.Repeat(" ", detect.MaxRaw-len(`ls "`+my+`/x"`)), part), false},
 		"with another root":      {quoted(`ls "`+w.home+`/My, Projects"`, part), false},
 		"of a longer first part": {quoted(`ls "`+my+`"`, my), false},
+		"at the very beginning":  {quoted(part+` "`+my+`/x"`, part), false},
+		"a root that is gone":    {quoted(`ls "`+gone+`"`, gone), false},
 	} {
 		if got := j.startsQuotedRoot(&tc.f); got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -628,6 +662,8 @@ func TestBeginningsOfRoots(t *testing.T) {
 		"otherwise found":       {"me/c:", detect.Finding{How: detect.HowKey, Raw: "{}/gone/x", Value: "/gone/x"}, false},
 		"the whole text":        {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/gone/x", Value: "{}/gone/x", Role: access.Read}, false},
 		"where something is":    {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/", Value: "/"}, false},
+		"what is there, read":   {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/secret.txt", Value: w.outside + "/secret.txt", Role: access.Read}, false},
+		"what one spelling is":  {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/a%41", Value: w.outside + "/a%41", Role: access.Read}, false},
 		"that can be made":      {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/new", Value: w.outside + "/new", Role: access.Write}, false},
 		"that is only read":     {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}" + w.outside + "/new", Value: w.outside + "/new", Role: access.Read}, true},
 		"that cannot be made":   {"me/c:", detect.Finding{How: detect.HowList, Raw: "{}/gone/x", Value: "/gone/x", Role: access.Write}, true},
@@ -670,6 +706,11 @@ func TestPathsFromUnknownFolders(t *testing.T) {
 		}); !slices.Equal(got, want) {
 			t.Errorf("from below, %s: %q", text, got)
 		}
+	}
+	if got := paths(func(j *judge, yield func(meaning)) {
+		j.yieldFromBelow(&detect.Finding{}, []string{w.project}, strings.Repeat("../", 40)+"x", yield)
+	}); len(got) == 0 || got[len(got)-1] != "/x" || slices.Contains(got[:len(got)-1], "/x") {
+		t.Errorf("from below, to the top: %q", got)
 	}
 	for text, want := range map[string][]string{
 		"hub.json": {w.hub}, "config/hub.json": {w.hub}, "other/hub.json": nil, "hub.json/x": {w.hub + "/x"}, "x": nil, "src/x/y": nil,
@@ -777,6 +818,11 @@ func TestProtectedFilesAreKnown(t *testing.T) {
 			t.Errorf("%s: it can be told: %t", name, ok)
 		}
 	}
+	j := w.judge(w.checker())
+	j.checker.entries.Store(&knownEntries{ok: true}) // long ago
+	if list, ok := j.protectedEntries(); len(list) != 1 || !ok {
+		t.Errorf("what was known long ago is not read again: %+v %t", list, ok)
+	}
 }
 
 // The directories that a call hints at are noted, each once, and no more than a few.
@@ -805,6 +851,30 @@ func TestHintedDirectories(t *testing.T) {
 	if len(j.hintedDirs) != maxHinted+1 || !isBase(base) || isBase(&detect.Finding{Form: detect.FormLink}) || isBase(&detect.Finding{How: detect.HowLiteral}) {
 		t.Errorf("a directory that a query names: %q", j.hintedDirs)
 	}
+	for name, tc := range map[string]struct {
+		f     detect.Finding
+		m     meaning
+		noted bool
+	}{
+		"a word":              {detect.Finding{Form: detect.FormWord}, meaning{path: w.project + "/src"}, true},
+		"a word, and a file":  {detect.Finding{Form: detect.FormWord}, meaning{path: w.project + "/a.txt"}, false},
+		"a path":              {detect.Finding{Form: detect.FormPath}, meaning{path: w.project + "/src"}, false},
+		"a text":              {detect.Finding{Form: detect.FormWord, Text: true}, meaning{path: w.project + "/src"}, false},
+		"above a match":       {detect.Finding{Form: detect.FormWord}, meaning{path: w.project + "/src", glob: "x*"}, false},
+		"outside":             {detect.Finding{Form: detect.FormWord}, meaning{path: w.outside + "/sub"}, false},
+		"outside, of a query": {*base, meaning{path: w.outside + "/sub"}, true},
+	} {
+		j := w.judge(w.checker())
+		j.judgeReading(&tc.f, tc.m, &policy.Candidate{})
+		if slices.Contains(j.hintedDirs, tc.m.path) != tc.noted {
+			t.Errorf("%s: %q", name, j.hintedDirs)
+		}
+	}
+	hint := w.judge(w.checker())
+	hint.readings([]detect.Finding{{Form: detect.FormWord, Value: w.project + "/src", Raw: w.project + "/src"}, {Form: detect.FormPath, Value: w.project, Raw: w.project}})
+	if len(hint.ownDirs) != 0 { // the one is a hint, and in the other the child works
+		t.Errorf("directories of the call: %q", hint.ownDirs)
+	}
 	out := FindingVerdict{Readings: []Reading{{Path: "/d/", dir: true}, {Path: "/d", dir: true}, {Path: "/file"}, {Path: w.project, dir: true}, {Path: "/e/../f", dir: true}}}
 	if j.noteOwnDirs(&out); !slices.Equal(j.ownDirs, []string{"/d", "/e/../f"}) {
 		t.Errorf("%q", j.ownDirs)
@@ -815,8 +885,10 @@ func TestHintedDirectories(t *testing.T) {
 func TestPathsOfPatterns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	long := strings.Repeat("x", chars.MaxPath-len("src//*"))
 	for text, want := range map[string][]string{
-		"src": nil, "{,src}": {w.project + "/src"}, "{src,docs}/x": {w.project + "/src/x", w.project + "/docs/x"}, "src/*": {w.project + "/src"}, "*": nil, "*/../x": {""}, "{*,src/*}": {w.project + "/*", w.project + "/src/*", w.project + "/src"}, "{src/*,docs}": {w.project + "/src/*", w.project + "/src", w.project + "/docs"},
+		"src/" + long + "/*": {w.project + "/src/" + long}, "src/" + long + "x/*": nil, // that long, a pattern can match something, and longer it cannot
+		"src": nil, "{,src}": {w.project + "/src"}, "{src,docs}/x": {w.project + "/src/x", w.project + "/docs/x"}, "src/*": {w.project + "/src"}, "*": nil, "*/../x": {""}, "{*/../x,docs}": {w.project + "/*/../x", "", w.project + "/docs"}, "{*,src/*}": {w.project + "/*", w.project + "/src/*", w.project + "/src"}, "{src/*,docs}": {w.project + "/src/*", w.project + "/src", w.project + "/docs"},
 	} {
 		var got []string
 		w.judge(w.checker()).yieldGlobs(&detect.Finding{Form: detect.FormWord}, "", text, func(m meaning) {
@@ -825,6 +897,18 @@ func TestPathsOfPatterns(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
+	}
+	j := w.judge(w.checker())
+	j.baseDirs = []string{w.project, w.outside}
+	var got []string
+	j.yieldMeanings(&detect.Finding{Value: "d:{x,y}", Raw: "d:{x,y}"}, func(m meaning) { got = append(got, m.path) })
+	for _, want := range []string{w.project + "/d:x", w.outside + "/d:y"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("d is no drive here: %q", got)
+		}
+	}
+	if got := j.resolveBelow(w.project, "d:x"); got != w.project+"/d:x" {
+		t.Errorf("d is no drive here: %q", got)
 	}
 }
 
@@ -839,24 +923,31 @@ func TestWhatDecidesACall(t *testing.T) {
 		rule     string
 		deciding string
 	}{
-		"the boundary":           {nil, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
-		"allowed":                {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleAllow, "a", ""},
-		"asked":                  {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleEscalate, "a", "/path"},
-		"denied":                 {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleDeny, "a", "/path"},
-		"no rule about it":       {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}}, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
-		"protected first":        {nil, `{"path":"{hub}","file":"{outside}/x"}`, CodeProtected, RuleProtected, "/path"},
-		"protected last":         {nil, `{"file":"{outside}/x","path":"{hub}"}`, CodeOutside, RuleProtected, "/path"},
-		"above it, last":         {nil, `{"file":"{outside}/x","path":"{home}/config"}`, CodeOutside, RuleProtected, "/path"},
-		"denied behind asked":    {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleEscalate, "b", "/path"},
-		"asked behind denied":    {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeRuleDeny, "b", "/file"},
-		"a rule that allows all": {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: &policy.PathRule{}}}, `{"path":"{hub}"}`, CodeProtected, RuleProtected, "/path"},
-		"a rule about all calls": {[]policy.Rule{{Name: "a", Then: policy.Escalate}}, `{"path":"{project}/a.txt"}`, CodeRuleEscalate, "a", ""},
+		"the boundary":              {nil, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
+		"allowed":                   {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleAllow, "a", ""},
+		"asked":                     {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleEscalate, "a", "/path"},
+		"denied":                    {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}}, `{"path":"{outside}/x"}`, CodeRuleDeny, "a", "/path"},
+		"no rule about it":          {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}}, `{"path":"{outside}/x"}`, CodeOutside, RuleBoundary, "/path"},
+		"protected first":           {nil, `{"path":"{hub}","file":"{outside}/x"}`, CodeProtected, RuleProtected, "/path"},
+		"protected last":            {nil, `{"file":"{outside}/x","path":"{hub}"}`, CodeOutside, RuleProtected, "/path"},
+		"above it, last":            {nil, `{"file":"{outside}/x","path":"{home}/config"}`, CodeOutside, RuleProtected, "/path"},
+		"denied behind asked":       {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleEscalate, "b", "/path"},
+		"asked behind denied":       {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Deny, Paths: within("{outside}")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeRuleDeny, "b", "/file"},
+		"a rule that allows all":    {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: &policy.PathRule{}}}, `{"path":"{hub}"}`, CodeProtected, RuleProtected, "/path"},
+		"allowed by two rules":      {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}, {Name: "b", Then: policy.Allow, Paths: within("{outside}")}}, `{"file":"{outside}/sub/x","path":"{outside}/x"}`, CodeRuleAllow, "a", ""},
+		"denied, and allowed by it": {[]policy.Rule{{Name: "a", Then: policy.Allow, Paths: within("{outside}/sub")}}, `{"file":"{outside}/x","path":"{outside}/sub/x"}`, CodeOutside, RuleBoundary, "/file"},
+		"denied beside such a rule": {[]policy.Rule{{Name: "a", Then: policy.Deny, Paths: within("{outside}")}, {Name: "b", Then: policy.Escalate}}, `{"file":"{outside}/x","path":"{project}/a.txt"}`, CodeRuleDeny, "a", "/file"},
+		"asked beside such a rule":  {[]policy.Rule{{Name: "a", Then: policy.Escalate, Paths: within("{outside}")}, {Name: "b", Then: policy.Escalate}}, `{"file":"{outside}/x","path":"{project}/a.txt"}`, CodeRuleEscalate, "b", ""},
+		"a rule about all calls":    {[]policy.Rule{{Name: "a", Then: policy.Escalate}}, `{"path":"{project}/a.txt"}`, CodeRuleEscalate, "a", ""},
 	} {
 		c := w.rules("", tc.rules...)
 		_, v := w.call(c, w.tool(c, "", `{"name":"write_it"}`), tc.args)
 		deciding := ""
 		if v.Deciding != nil {
 			deciding = v.Deciding.Pointer
+		}
+		if len(v.Roots) > 0 != (v.Decision != policy.Allow) {
+			t.Errorf("%s: %v, within %q", name, v.Decision, v.Roots)
 		}
 		if len(v.Findings) == 0 || v.Findings[0].Code != tc.code || v.Rule != tc.rule || deciding != tc.deciding {
 			t.Errorf("%s: rule %q by %q: %+v", name, v.Rule, deciding, v.Findings)
@@ -893,15 +984,34 @@ func TestOddRootsByForm(t *testing.T) {
 	if !slices.Contains(paths, odd+`/a\b`) || !slices.Contains(paths, odd+"/a/b") {
 		t.Errorf("a URI with a backslash: %q", paths)
 	}
+	paths = nil
+	j.uriMeanings(&detect.Finding{Form: detect.FormURI, How: detect.HowKey, Value: "file://" + odd + "/a?b"}, func(m meaning) { paths = append(paths, m.path) })
+	if !slices.Contains(paths, odd+"/a?b") || !slices.Contains(paths, odd+"/a") {
+		t.Errorf("a URI with a query: %q", paths)
+	}
+	paths = nil
+	j.yieldBelowRoot(&detect.Finding{}, odd, "/${OUTSIDE:-$(pwd)}", func(m meaning) { paths = append(paths, cmp.Or(m.code, m.path)) })
+	if !slices.Contains(paths, CodeNoBase) || !slices.Contains(paths, odd+"/"+w.outside) {
+		t.Errorf("a command in place of a variable: %q", paths)
+	}
 	if o := j.newOddRoot(w.home+"/a%00b", ""); o == nil {
 		t.Error("a name that nothing can have is another reading")
 	}
 	if o := j.newOddRoot(w.home+"/gone[x]", ""); o != nil && slices.Contains(o.others, w.home+"/gone[x]") {
 		t.Errorf("%+v", o)
 	}
+	if j.container = (&machine.Container{}); j.oddRootOf(odd+"/a") != nil {
+		t.Error("a container has names of its own")
+	}
 	w.must(mkdir(w.home + "/x"))
 	if j = w.judge(w.checker()); j.oddRootOf(odd+"/a") != nil {
 		t.Error("something else is there by another reading")
+	}
+	w.must(mkdir(w.home + "/[y]"))
+	w.must(mkdir(w.home + "/[y] "))
+	w.roots = []string{w.home + "/[y] "}
+	if j = w.judge(w.checker()); j.oddRootOf(w.roots[0]) != nil || j.oddRootOf(w.roots[0]+"/a") == nil {
+		t.Error("a blank is dropped at the end of a path, and not within")
 	}
 }
 
@@ -941,6 +1051,11 @@ func TestABudgetEndsInADenial(t *testing.T) {
 	c := w.checker()
 	findings := []detect.Finding{{Value: w.project + "/a.txt", Raw: w.project + "/a.txt", How: detect.HowKey}, {Value: "src", Raw: "src", How: detect.HowKey}}
 	for _, n := range []int{1, 2} {
+		none := w.judge(c)
+		none.work = &budget.Budget{}
+		if list := none.judgeReadings(findings[:n], n); len(list) != 1 || list[0].Code != CodeBudget {
+			t.Errorf("%d findings of a lenient reading, and nothing is left: %+v", n, list)
+		}
 		spent := 0
 		for left := 1; ; left++ {
 			j := w.judge(c)
@@ -1044,5 +1159,114 @@ func TestNoRuleOpensWhatIsDeniedBefore(t *testing.T) {
 	out := FindingVerdict{Decision: policy.Deny, Code: CodeOutside}
 	if w.judge(c).applyRules(&out); out.Decision != policy.Deny || out.Code != CodeOutside {
 		t.Errorf("without candidates: %+v", out)
+	}
+}
+
+// What is no path here counts if it was certainly meant as one, if it is a pattern, or if a word names what is there and a container does
+// not mount.
+func TestWhatLeadsNowhereCounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	for name, tc := range map[string]struct {
+		form       detect.Form
+		code, text string
+		want       bool
+	}{
+		"a path":                             {detect.FormPath, CodeNoBase, "~-/x", true},
+		"a pattern":                          {detect.FormGlob, CodeGlob, "*/../x", true},
+		"a word":                             {detect.FormWord, CodeNoBase, w.project, false},
+		"a word that is not mounted":         {detect.FormWord, CodeUnmapped, w.project, true},
+		"a word that is nothing here either": {detect.FormWord, CodeUnmapped, "/gone/x", false},
+		"a literal that is not mounted":      {detect.FormLiteral, CodeUnmapped, w.project, false},
+	} {
+		_, d, counts := j.judgeReading(&detect.Finding{Form: tc.form}, unresolvedMeaning(tc.text, tc.code, ""), &policy.Candidate{})
+		if counts != tc.want || d != policy.Deny {
+			t.Errorf("%s: %v, it counts: %t", name, d, counts)
+		}
+	}
+}
+
+// A program outside is only run if it stands where a command has its program, or if the name is a link straight into a directory that this
+// user cannot change.
+func TestWhichProgramsAreOnlyRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	j.FS = everydayDisk{w.project} // what is not below can not be changed
+	for name, tc := range map[string]struct {
+		f           detect.Finding
+		link, leads string
+		want        bool
+	}{
+		"a link to a program of the system": {detect.Finding{}, "bin/tool", w.outside + "/tool", true},
+		"where a command has its program":   {detect.Finding{Runs: true}, "gone", w.project + "/x", true},
+		"one that is written":               {detect.Finding{Written: true}, "bin/tool", w.outside + "/tool", false},
+		"one that is deleted":               {detect.Finding{Role: access.Delete}, "bin/tool", w.outside + "/tool", false},
+		"one that may be changed":           {detect.Finding{}, "bin/tool", w.project + "/tool", false},
+		"what is no link itself":            {detect.Finding{}, "src/main.go", w.outside + "/tool", false},
+	} {
+		if got := j.onlyRuns(&tc.f, meaning{path: filepath.Join(w.project, tc.link)}, &guard.Place{Path: tc.leads}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// If a path is denied already, further ways to read it cost nothing.
+func TestADeniedPathIsNotReadOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.checker()
+	cost := func(bases int) int {
+		return sort.Search(budget.CallSteps, func(left int) bool {
+			j := w.judge(c)
+			j.work = budget.New(0)
+			j.work.Spend(budget.CallSteps - left)
+			for i := range bases {
+				j.baseDirs = append(j.baseDirs, fmt.Sprintf("/gone/%d", i))
+			}
+			out, _ := j.judgeFinding(&detect.Finding{Value: "x", Raw: "x", How: detect.HowKey})
+			return !j.work.Spent() && out.Decision == policy.Deny
+		})
+	}
+	one, most, more := cost(1), cost(maxReadings), cost(2*maxReadings)
+	if one >= most || most != more {
+		t.Errorf("one reading costs %d steps, %d cost %d, and %d cost %d", one, maxReadings, most, 2*maxReadings, more)
+	}
+}
+
+// Where a cd certainly led, a path is read from there alone.
+func TestAPathBehindASureCdIsReadOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	for sure, want := range map[shell.Surety][]string{
+		shell.SureDone: {w.project + "/src/x"},
+		shell.SureNot:  {w.project + "/x", w.project + "/src/x"},
+	} {
+		var got []string
+		j.yieldRelative(&detect.Finding{Course: shell.Course{Dir: "src", Sure: sure}}, "x", func(m meaning) { got = append(got, m.path) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", sure, got, want)
+		}
+	}
+}
+
+// Variables are written out only if what is left pays for it.
+func TestVariablesCostWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.checker()
+	value := strings.Repeat("${A:-x}/", 8)
+	enough := 4 * machine.DollarWork(value)
+	for left, want := range map[int]bool{enough: true, enough - 1: false} {
+		j := w.judge(c)
+		j.work = budget.New(0)
+		j.work.Spend(budget.CallSteps - left)
+		found := false
+		j.yieldMeanings(&detect.Finding{Value: value, Raw: value}, func(meaning) { found = true })
+		if found != want {
+			t.Errorf("%d of %d steps: read: %t", left, enough, found)
+		}
 	}
 }

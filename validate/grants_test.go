@@ -129,8 +129,9 @@ func TestParamsOfUnknownRequests(t *testing.T) {
 		``: policy.Allow, `{}`: policy.Allow, `{"uri":"file://{project}/a.txt"}`: policy.Allow, `{"uri":""}`: policy.Allow,
 		`{"uri":"file://{outside}/secret.txt"}`: policy.Deny, `{"path":"{outside}/secret.txt"}`: policy.Deny,
 		`{"uri":"file://{project}/a.txt","path":"{outside}/secret.txt"}`: policy.Deny, `{"uri":"file://{outside}/secret.txt","path":"{project}/a.txt"}`: policy.Deny,
+		`{"uri":"notes://x/a.txt"}`: policy.Allow, `{"uri":"notes://x/%2Fetc%2Fpasswd"}`: policy.Deny, // by the template
 	} {
-		s, err := c.ScanParams("child", "x/read", w.json(params))
+		s, err := c.ScanParams("child", "x/read", w.json(params), "notes://x/{name}")
 		w.must(err)
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != want || len(v.Refused()) > 0 != (want != policy.Allow) {
 			t.Errorf("%s: %v, %q refused", params, v.Decision, v.Refused())

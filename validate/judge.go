@@ -184,7 +184,7 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 
 // cutByEscape reports a word that an escape has cut out of a path inside: of C:\work\new, the escape for a line end leaves C:\work.
 func (j *judge) cutByEscape(f *detect.Finding) bool {
-	if f.Uncut == "" || j.guard == nil {
+	if f.Uncut == "" {
 		return false
 	}
 	_, err := j.guard.Check(f.Uncut)
@@ -193,7 +193,7 @@ func (j *judge) cutByEscape(f *detect.Finding) bool {
 
 // pathOf returns the path of a file URI, "" if it is none.
 func (j *judge) pathOf(uri string) string {
-	if paths, err := j.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
+	if paths, err := j.Platform.ReadURI(uri); err == nil {
 		return paths[0]
 	}
 	return ""
@@ -300,7 +300,6 @@ func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Can
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err != nil && conditional && !(place.Exists && j.rules.Touches(f.Role, &place)) && !j.countsOutside(f, m, &place, err) {
 		return r, policy.Allow, false
 	}
@@ -309,7 +308,7 @@ func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Can
 		return r, policy.Deny, true
 	}
 	if err == nil {
-		return r, policy.Allow, !f.Relative() || touched
+		return r, policy.Allow, !f.Relative() || (place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place)
 	}
 	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.HasAreaRule(f.Role)) {
 		r.Code, candidate.Hard = CodeOpen, false

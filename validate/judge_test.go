@@ -228,6 +228,12 @@ func TestAPathWithoutRootsIsDenied(t *testing.T) {
 	w.must(err)
 	nul, err := c.Scan(tool, []byte(`{"path":"/etc/ho\u0000sts"}`))
 	w.must(err)
+	previous, err := c.Scan(tool, []byte(`{"path":"~-/x"}`))
+	w.must(err)
+	drive, err := c.Scan(tool, []byte(`{"path":"C:\\x"}`))
+	w.must(err)
+	loop, err := c.Scan(tool, w.json(`{"path":"{project}/loop/x"}`))
+	w.must(err)
 	none := rootsmgr.NewSnapshot(guard.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
 		name      string
@@ -251,6 +257,15 @@ func TestAPathWithoutRootsIsDenied(t *testing.T) {
 		}
 		if got := c.Judge(nul, CallContext{}, e.RootsView); got.Decision != policy.Deny {
 			t.Errorf("%v: NUL passes", e.RootsView.Case)
+		}
+		if got := c.Judge(previous, CallContext{}, e.RootsView); got.Decision != e.want {
+			t.Errorf("%s: the shell's previous directory: %v, want %v", e.name, got.Decision, e.want)
+		}
+		if got := c.Judge(drive, CallContext{}, e.RootsView); got.Decision != policy.Deny {
+			t.Errorf("%s: a path of Windows passes", e.name)
+		}
+		if got := c.Judge(loop, CallContext{}, e.RootsView); got.Decision != policy.Deny {
+			t.Errorf("%s: a link to itself passes", e.name)
 		}
 	}
 	if v := c.Judge(s, CallContext{}, rootsmgr.RootsView{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
@@ -283,6 +298,39 @@ func TestARelativePathIsReadFromEachServedRoot(t *testing.T) {
 		w.must(err)
 		if v := c.Judge(s, CallContext{Cwd: w.roots[0], Served: w.roots}, w.view()); v.Decision != want {
 			t.Errorf("%s: %v, want %v", args, v.Decision, want)
+		}
+	}
+}
+
+// A relative path is read from each directory that the call names, however many those are. What does not start in one is read once.
+func TestARelativePathIsReadFromEachNamedDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
+	w.must(os.Symlink(w.outside, w.project+"/docs/docs"))
+	var many string
+	for i := range 2 * maxHinted {
+		w.must(mkdir(fmt.Sprintf("%s/%d", w.project, i)))
+		many += fmt.Sprintf(`"{project}/%d",`, i)
+	}
+	c := w.checker()
+	judgeAll(t, w, c, w.tool(c, "", anyTool), policy.Deny,
+		`{"dir":"{project}/docs","x":"sub/x"}`,
+		`{"paths":[`+many+`"{project}/docs"],"file":"sub/x"}`,
+	)
+	judgeAll(t, w, c, w.tool(c, "", anyTool), policy.Allow, `{"path":"docs"}`, `{"dir":"{project}/src","x":"sub/x"}`, `{"paths":[`+many+`"{project}/src"],"file":"sub/x"}`)
+	_, v := w.call(c, w.tool(c, "", anyTool), `{"dir":"{project}/docs","x":"sub/x","none":"gone/y","y":"sub/y"}`)
+	if len(v.Findings) != 3 || v.Findings[1].Decision != policy.Deny || v.Findings[2].Decision != policy.Deny {
+		t.Errorf("both lead out: %v %+v", v.Decision, v.Findings)
+	}
+	based := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{"*": {"/name": {Role: access.Read, Base: "/dir"}}}})
+	_, v = w.call(based, w.tool(based, "", anyTool), `{"dir":"{project}/docs","uri":"file://{project}/a.txt","path":"{project}/src","name":"a.txt"}`)
+	if v.Decision != policy.Allow || len(v.Findings) != 4 {
+		t.Errorf("%v %+v", v.Decision, v.Findings)
+	}
+	for _, f := range v.Findings {
+		if len(f.Readings) != 1 {
+			t.Errorf("%s: %+v", f.Pointer, f.Readings)
 		}
 	}
 }
@@ -474,6 +522,13 @@ func TestRequestsBesideToolCallsAreJudgedByTheirPaths(t *testing.T) {
 	}
 	if judge(c.ScanCompletion("child", "file:///{+path}", "path", "etc/pass", nil)) != policy.Deny {
 		t.Error("completion of a template")
+	}
+	for template, want := range map[string]bool{"": true, "notes://x/{path}": false} { // hub.json declares arguments of prompts, and no parts of URIs
+		s, err := c.ScanCompletion("child", template, "path", "../outside", nil)
+		w.must(err)
+		if v := c.Judge(s, w.where(), w.view()); v.Deciding == nil || (v.Deciding.Hint != "") != want {
+			t.Errorf("completion of %q: %+v", template, v.Deciding)
+		}
 	}
 	if judge(c.ScanCompletion("child", "file://local/{path}", "path", "sr", nil)) != policy.Allow {
 		t.Error("honest completion of a template")

@@ -134,10 +134,10 @@ func (j *judge) splitAtRoot(f *detect.Finding, text string) (dir, rest string, o
 	if o := j.oddRootOf(text); o != nil {
 		return o.dir, text[len(o.dir):], true
 	}
+	if f.Form != detect.FormPath {
+		return "", "", false
+	}
 	for _, whole := range []string{f.Raw, chars.TrimEdges(f.Raw)} {
-		if whole == text || f.Form != detect.FormPath {
-			continue
-		}
 		if o := j.oddRootOf(whole); o != nil {
 			for _, other := range o.others {
 				if rest, ok := strings.CutPrefix(text, other); ok && (rest == "" || chars.IsSlash(rest[0])) {

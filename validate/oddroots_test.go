@@ -200,6 +200,10 @@ func TestOddRootInAList(t *testing.T) {
 			t.Errorf("%s is allowed", value)
 		}
 	}
+	other := newOddWorld(t, t.TempDir(), "[x]")
+	if v := other.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(other.root+"/f.txt,"+w.root))); v.Decision != policy.Deny {
+		t.Errorf("a list of paths inside and outside is allowed")
+	}
 	for _, rest := range []string{"/f.txt", "/f.txt,"} {
 		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)
 		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != policy.Allow {

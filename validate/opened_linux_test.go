@@ -114,7 +114,8 @@ func TestAPipeIsNoProgram(t *testing.T) {
 	w.must(syscall.Mkfifo(pipe, 0o700))
 	f := &detect.Finding{Form: detect.FormLink, Runs: true}
 	for path, counts := range map[string]bool{pipe: true, filepath.Join(w.outside, "tool"): false} {
-		place := guard.Place{Path: path, Exists: true}
+		place, err := guard.Resolve(j.FS, path)
+		w.must(err)
 		if got := j.leavesByLink(f, meaning{base: w.project, path: path}, &place, &guard.EscapeError{}); got != counts {
 			t.Errorf("%s: %t", path, got)
 		}

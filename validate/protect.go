@@ -133,7 +133,7 @@ func (checker *Checker) protectPath(given string) error {
 	}
 	var spellings protectedPath
 	add := func(spelling string) {
-		if spelling != "" && !slices.Contains(spellings, spelling) {
+		if !slices.Contains(spellings, spelling) {
 			spellings = append(spellings, spelling)
 		}
 	}

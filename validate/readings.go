@@ -63,8 +63,8 @@ func (j *judge) yieldAbsolutes(f *detect.Finding, text string, yield func(meanin
 			return
 		}
 		yield(meaning{text: text, path: j.Home + text[1:]})
-		if j.secondPass && len(text) > 2 && f.Conditional() {
-			j.yieldRelative(f, text[2:], yield) // another directory was made the home folder
+		if j.secondPass && f.Conditional() {
+			j.yieldRelative(f, text[min(2, len(text)):], yield) // another directory was made the home folder
 		}
 	case strings.HasPrefix(text, "~-/") || text == "~-":
 		yield(unresolvedMeaning(text, CodeNoBase, "~- is the shell's previous directory, which only the child knows"))
@@ -275,7 +275,7 @@ func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
 		paths, err := j.Platform.ReadURI(texts[0])
-		return paths, err == nil && len(paths) > 0
+		return paths, err == nil
 	}
 	if v == "~" || strings.HasPrefix(v, "~/") {
 		v = j.Home + v[1:]

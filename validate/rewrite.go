@@ -32,7 +32,7 @@ type replacement struct {
 // and checked against the tool's schema. If it is denied, it is tried again with the roots left as they are spelled, and only
 // the file URIs replaced. If that is denied too, or if a file URI does not mean one plain path, the call is denied.
 func (j *judge) rewritePaths(out *Verdict) {
-	if j.scan.tool.rewrite == 0 || out.Decision != policy.Allow || j.roots.Open || j.guard.IsEmpty() {
+	if !j.scan.tool.args.Rewrites || out.Decision != policy.Allow || j.roots.Open || j.guard.IsEmpty() {
 		return
 	}
 	list, ok := j.findReplacements(out)
@@ -97,7 +97,6 @@ func withoutRoots(list []replacement) []replacement {
 
 // findReplacements looks at every finding; ok is false if one of them now denies.
 func (j *judge) findReplacements(out *Verdict) (list []replacement, ok bool) {
-	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if f.Rewritable.End == 0 {
@@ -105,25 +104,19 @@ func (j *judge) findReplacements(out *Verdict) (list []replacement, ok bool) {
 		}
 		r := replacement{f: f, to: f.Value}
 		if f.Form == detect.FormURI {
-			if j.scan.tool.rewrite&declare.PlainPaths == 0 {
-				continue
-			}
 			if r.plain = j.plainPath(f); r.plain == "" {
 				j.addReading(f, Reading{Text: f.Value, Code: CodeBadURI,
 					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, policy.Deny)
-				ok = false
-				continue
+				return nil, false
 			}
 			r.to = r.plain
 		}
-		if j.scan.tool.rewrite&declare.ResolvedRoots != 0 {
-			r.to = cmp.Or(j.resolveRoot(f, r.to), r.to)
-		}
+		r.to = cmp.Or(j.resolveRoot(f, r.to), r.to)
 		if r.to != f.Value {
 			list = append(list, r)
 		}
 	}
-	return list, ok
+	return list, true
 }
 
 // plainPath returns the path that a whole string means as a file URI, "" if that is not certain: programs differ on
@@ -229,7 +222,7 @@ func (j *judge) asSent(list []replacement) (out *Verdict, misfit error) {
 		}
 	}
 	for i := range findings {
-		if to, ok := texts[findings[i].Base]; ok && findings[i].Base != "" {
+		if to, ok := texts[findings[i].Base]; ok {
 			findings[i].BaseDir = to
 		}
 	}

@@ -273,6 +273,11 @@ func TestRewriteNewTextOutside(t *testing.T) {
 		if got != w.fill(want) {
 			t.Errorf("%s: %v %q, want %q", args, v.Decision, got, w.fill(want))
 		}
+		for i, f := range v.Findings {
+			if slices.ContainsFunc(v.Findings[:i], func(g FindingVerdict) bool { return g.Pointer == f.Pointer && g.Value == f.Value && g.Form == f.Form }) {
+				t.Errorf("%s: found twice: %s %s", args, f.Pointer, f.Value)
+			}
+		}
 	}
 }
 
@@ -303,6 +308,8 @@ func TestRewriteWho(t *testing.T) {
 	operator := map[string]map[string]declare.ArgRule{"*": {"/target": {Role: access.Write}, "/path": {Role: access.None}}}
 	package_ := []string{"-y", "@modelcontextprotocol/server-filesystem", "/x"}
 	open := w.view()
+	disabled := w.view()
+	disabled.Open = true
 	open.Snapshot, open.Case, open.Open = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, nil), rootsmgr.CaseUnsupported, true
 	args := `{"path":"file://{project}/a.txt","target":"{home}/given/a.txt"}`
 	for _, e := range []struct {
@@ -321,6 +328,7 @@ func TestRewriteWho(t *testing.T) {
 		{"mode declared", ChildConfig{Command: "x", Args: operator, Mode: declare.ModeDeclared, ModeSet: true}, fsServer, w.view(), "/target"},
 		{"mode off", ChildConfig{Command: "x", Args: operator, Mode: declare.ModeOff, ModeSet: true}, fsServer, w.view(), ""},
 		{"no boundary", ChildConfig{Command: "x"}, fsServer, open, ""},
+		{"a boundary that is not kept", ChildConfig{Command: "x"}, fsServer, disabled, ""},
 	} {
 		e.child.Name = "child"
 		c := w.checker(e.child)
@@ -391,6 +399,9 @@ func TestRewritePlatforms(t *testing.T) {
 		{platform.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/SHORT/f"}`, "/Users/Me/Proj/f"},
 		{platform.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/users/me/proj/f"}`, ""},
 		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"C:\\short\\f"}`, `C:\Users\Me\Proj\f`},
+		{platform.Windows, `D:\short`, []string{`C:\f`, `D:\short => C:\`}, `{"path":"D:\\short\\f"}`, `C:\f`},
+		{platform.Windows, `D:\short`, []string{`C:\f`, `D:\short => C:\`}, `{"path":"D:\\short"}`, `C:\`},
+		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"c:\\SHORT\\f"}`, `C:\Users\Me\Proj\f`},
 		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"c:/Short/f"}`, `C:\Users\Me\Proj/f`},
 		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"file:///c%3A/short/f"}`, `C:\Users\Me\Proj\f`},
 		{platform.Windows, `C:\p`, []string{`C:\p\f g`}, `{"path":"file:///C:/p/f%20g"}`, `C:\p\f g`},
@@ -426,7 +437,7 @@ func TestProfileOfTheHubsOwnServer(t *testing.T) {
 	if !reflect.DeepEqual(own.Tools, official.Tools) || own.RootsProbe != official.RootsProbe {
 		t.Error("the two servers have the same tools; their profiles differ")
 	}
-	if own.Rewrite != 0 || official.Rewrite != declare.PlainPaths|declare.ResolvedRoots {
+	if own.Rewrite || !official.Rewrite {
 		t.Errorf("rewrite: %v, %v", own.Rewrite, official.Rewrite)
 	}
 }

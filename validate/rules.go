@@ -43,7 +43,7 @@ func (j *judge) applyRules(out *FindingVerdict) {
 
 // joinReading takes in what was found when the same finding was read from other directories.
 func (out *FindingVerdict) joinReading(more *FindingVerdict) {
-	if out.candidates == nil || more.candidates == nil {
+	if out.candidates == nil { // then more has none either: no rule is about the tool
 		return
 	}
 	for i := range more.Readings {

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -209,10 +210,11 @@ func TestBlamedArgument(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"search_files"}`)
 	for args, want := range map[string]string{
-		`{"path":".","pattern":"/etc"}`:                          "/pattern",
-		`{"pattern":"/etc","path":"."}`:                          "/pattern",
-		`{"path":"src","directory":"{outside}"}`:                 "/directory",
-		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`: "/dir",
+		`{"path":".","pattern":"/etc"}`:                             "/pattern",
+		`{"pattern":"/etc","path":"."}`:                             "/pattern",
+		`{"path":"src","directory":"{outside}"}`:                    "/directory",
+		`{"path":"../../x","directory":"src","file":"{outside}/y"}`: "/path",
+		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`:    "/dir",
 	} {
 		_, v := w.call(c, tool, args)
 		if v.Decision != policy.Deny || v.Deciding.Pointer != want {
@@ -261,4 +263,111 @@ func TestAdditionalPropertiesAreOthers(t *testing.T) {
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"additionalProperties":{"type":"string","format":"path"}}}`)
 	judgeAll(t, w, c, tool, policy.Deny, `{"other":"passwd"}`)
 	judgeAll(t, w, c, tool, policy.Allow, `{"q":"passwd"}`, `{"other":"a.txt"}`)
+}
+
+// TestRulesAboutWhatIsNotThere: a relative path that may be no path counts under a rule if something is there, or if a tool would make it.
+func TestRulesAboutWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/src")})
+	read, write := w.tool(c, "", `{"name":"read_it"}`), w.tool(c, "", `{"name":"write_it"}`)
+	judgeAll(t, w, c, read, policy.Deny, `{"x":"src/main.go"}`)
+	judgeAll(t, w, c, write, policy.Deny, `{"x":"src/main.go"}`, `{"x":"src/new"}`, `{"command":"touch src/new"}`)
+	judgeAll(t, w, c, read, policy.Allow, `{"x":"src/new"}`)
+	judgeAll(t, w, c, write, policy.Allow, `{"x":"src/gone/new"}`, `{"command":"src/new"}`)
+}
+
+// TestPatternsWithVariables: a pattern is matched with each value that its variables may have.
+func TestPatternsWithVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x", Inherit: []string{"PART"}}}, Home: w.home, Getenv: func(name string) string {
+		if name == "PART" {
+			return "src/"
+		}
+		return w.getenv(name)
+	}})
+	w.must(err)
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, policy.Deny, `{"command":"cat ${PART:-pass}*"}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"command":"cat ${PART:-a}*"}`)
+}
+
+// TestANamedDirectoryMayBeTheHomeFolder: a tilde by itself may stand for a directory that the call names, as the beginning of a path may.
+func TestANamedDirectoryMayBeTheHomeFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config := w.config("", policy.Rule{Then: policy.Allow, Paths: within("{home}/config")})
+	config.Home = w.project
+	c, err := NewChecker(config)
+	w.must(err)
+	tool := w.tool(c, "", `{"name":"run"}`)
+	for _, home := range []string{"~", "~/", "~/hub.json"} {
+		judgeAll(t, w, c, tool, policy.Deny, `{"cwd":"{home}/config","command":"rm -r `+home+`"}`)
+		judgeAll(t, w, c, tool, policy.Allow, `{"cwd":"{project}/src","command":"rm -r `+home+`"}`)
+	}
+	judgeAll(t, w, c, tool, policy.Allow, `{"cwd":"{home}/config","command":"ls ~"}`)
+}
+
+// TestWhichReadingsAsk: if a rule asks about a path, it asks about the ways to read it that the rule is about.
+func TestWhichReadingsAsk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.roots = []string{w.project + "/src", w.project + "/docs"}
+	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
+	c := w.rules("", policy.Rule{Then: policy.Escalate, Paths: within("{outside}")})
+	s, err := c.Scan(w.tool(c, "", anyTool), []byte(`{"path":"sub/x"}`))
+	w.must(err)
+	v := c.Judge(s, CallContext{Cwd: w.roots[0], Served: w.roots}, w.view())
+	if v.Decision != policy.Escalate || len(v.Findings) != 1 || len(v.Findings[0].Readings) < 2 {
+		t.Fatalf("%v %+v", v.Decision, v.Findings)
+	}
+	for _, r := range v.Findings[0].Readings {
+		if r.Asks != (r.Target == w.outside+"/x") {
+			t.Errorf("%s, which leads to %s: it asks: %t", r.Path, r.Target, r.Asks)
+		}
+	}
+}
+
+// TestDirectoriesBesideTheRoots: a directory that a rule opens is beside the roots, unless the child works there or the call names it.
+func TestDirectoriesBesideTheRoots(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.rules("", policy.Rule{Then: policy.Allow, Paths: within("{outside}")}))
+	for dir, want := range map[string]bool{w.outside: true, w.project: false, w.home: false, "": false} {
+		if got := j.isBeside(dir); got != want {
+			t.Errorf("%s: %t", dir, got)
+		}
+	}
+	j.namedDirs = []string{w.outside}
+	if j.isBeside(w.outside) {
+		t.Error("the call names it")
+	}
+	if j.namedDirs, j.callCtx.Cwd = nil, w.outside; j.isBeside(w.outside) {
+		t.Error("the child works there")
+	}
+}
+
+// TestNamesInNamedDirectories: a word may be a new name in a directory that an argument names; from a directory that is only hinted at,
+// and in any other form, it counts if something is there.
+func TestNamesInNamedDirectories(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, tc := range map[string]struct {
+		form detect.Form
+		own  []string
+		weak bool
+	}{
+		"a word":             {detect.FormWord, []string{w.outside}, false},
+		"a word from a hint": {detect.FormWord, nil, true},
+		"another form":       {detect.FormLink, []string{w.outside}, true},
+	} {
+		j := w.judge(w.checker())
+		j.secondPass, j.baseDirs, j.ownDirs = true, []string{w.outside}, tc.own
+		j.yieldRelative(&detect.Finding{Form: tc.form}, "x", func(m meaning) {
+			if m.weak != tc.weak {
+				t.Errorf("%s: %+v", name, m)
+			}
+		})
+	}
 }

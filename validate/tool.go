@@ -19,7 +19,6 @@ type Tool struct {
 	child   *checkedChild
 	profile *declare.Profile
 	ruling  *policy.Ruling
-	rewrite declare.Rewriting
 	first   bool // relative paths start in the first directory that the server is served
 	args    detect.Tool
 	nothing *Scan // the one Scan for every call in which nothing was found
@@ -61,8 +60,7 @@ func (checker *Checker) PrepareTool(child, serverName string, def []byte) (*Tool
 	}
 	t := checker.joinDeclarations(checker.children[child], serverName, d.name, d.readOnly, d.destructive)
 	if t.profile != nil {
-		t.rewrite = t.profile.Rewrite
-		t.args.Rewrites = t.rewrite != 0
+		t.args.Rewrites = t.profile.Rewrite
 	}
 	if err := t.args.UseSchema(d.schema, checker.search.Depth); err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
+	"mcphub/validate/budget"
+	"mcphub/validate/detect"
 	"mcphub/validate/policy"
 )
 
@@ -159,6 +161,52 @@ func TestWindowsSwitches(t *testing.T) {
 		{"script", "rd /s /q src"}, {"command", "dir /s /b *.ts"}})
 	h.expect(policy.Deny, [][2]string{{"command", "rm -rf /s"}, {"command", "rm -rf /s src"}, {"command", "rmdir /s/secret"}, {"command", "rd /s /q S:"}, {"command", `rd /s /q S:\secret`}, {"command", `rmdir /s /q \Users\me\secret`},
 		{"command", "cat /s/secret/s"}, {"command", "cd src && rm -r /s"}})
+}
+
+// TestWindowsDriveAtTheTop: a slash and a letter are a drive of Git Bash, and what a root at the top of a drive holds too. An option is only
+// what may be one.
+func TestWindowsDriveAtTheTop(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, `C:\`)
+	h.expect(policy.Allow, [][2]string{{"path", "/work"}, {"path", "/c"}, {"command", "dir /d"}})
+	h.expect(policy.Deny, [][2]string{{"path", "/d"}, {"path", "/d/x"}})
+}
+
+// TestWindowsShortNames: a name with a tilde may be the short name of what is protected, wherever the tilde stands.
+func TestWindowsShortNames(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
+	j := &judge{checker: h.checker, work: budget.New(0)}
+	j.Machine = j.disk.Open(&h.checker.m, j.work, false)
+	for name, want := range map[string]bool{"~1": true, "HUB~1.JSO": true, "hub.json": true, "src": false} {
+		if got := j.guardsName(meaning{base: inProject, path: inProject + `\` + name}); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestWindowsPatternsWithVariables: a pattern is matched with each value that its variables may have.
+func TestWindowsPatternsWithVariables(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
+	j := &judge{checker: h.checker, work: budget.New(0), callCtx: CallContext{Cwd: inProject}}
+	j.Machine = j.disk.Open(&h.checker.m, j.work, false)
+	var got []string
+	j.yieldGlobWord(&detect.Finding{Form: detect.FormGlob, Glob: "${PATH:-junct}*"}, func(m meaning) { got = append(got, m.path) })
+	if len(got) != 1 || got[0] != inProject+`\junction` {
+		t.Errorf("%q", got)
+	}
+	disk := newWindowsDisk(t)
+	disk.top[`C:\Users\me`] = []string{".ssh", "secret"}
+	j.FS, got = disk, nil
+	h.checker.protected = append(h.checker.protected, protectedPath{`C:\Users\me\secret`})
+	j.yieldGlobWord(&detect.Finding{Form: detect.FormGlob, Glob: `C:\Users\me\s*`}, func(m meaning) { got = append(got, m.path) })
+	if len(got) != 1 || got[0] != `C:\Users\me\secret` {
+		t.Errorf("behind a name that does not match: %q", got)
+	}
+	if got := j.resolveBelow(inProject, ""); j.Platform.Clean(got) != inProject {
+		t.Errorf("no text leads to %q", got)
+	}
 }
 
 // TestWindowsVolumeOfBase: what begins with a separator starts on the volume of the directories that the child may be in.

@@ -18,12 +18,11 @@ func (j *judge) yieldWindowsForms(f *detect.Finding, text string, yield func(mea
 		j.yieldAbsolutes(f, bare, yield)
 	}
 	if startsOnDrive(text) {
+		if _, err := j.FS.Lstat(text[:2] + `\`); err != nil && f.Conditional() {
+			return // there is no such drive: it is the name of a member, {"a": 1}, or of a header
+		}
 		for _, base := range j.baseDirectories() {
-			at := j.resolveBelow(base, text)
-			if _, err := j.FS.Lstat(j.Platform.Clean(at[:j.Platform.RootLen(j.Platform.FromSlash(at))])); err != nil && f.Conditional() {
-				continue // there is no such drive: it is the name of a member, {"a": 1}, or of a header
-			}
-			yield(meaning{text: text, path: at, base: base})
+			yield(meaning{text: text, path: j.resolveBelow(base, text), base: base})
 		}
 		return
 	}

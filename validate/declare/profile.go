@@ -13,7 +13,6 @@ import (
 	"mcphub/internal/memo"
 	"mcphub/internal/wellknown"
 	"mcphub/validate/access"
-	"mcphub/validate/chars"
 )
 
 // Profile is what the arguments of a well-known server are: which are paths, in which role, and how it needs them spelled. An operator's own
@@ -25,7 +24,7 @@ type Profile struct {
 	knows   []string                      // patterns of the tools that the server has
 	Mode    *Mode
 	First   bool // a relative path starts in the first directory served, and in no other unless it climbs
-	Rewrite Rewriting
+	Rewrite bool
 }
 
 // relativeFirst is "relative" of a profile: the server takes a relative path from the first directory that it is served.
@@ -52,7 +51,7 @@ func parseProfile(s *wellknown.Server) (*Profile, error) {
 	var file struct {
 		Mode     string
 		Tools    map[string]map[string]json.RawMessage
-		Rewrite  []string
+		Rewrite  bool
 		Knows    string
 		Relative string
 	}
@@ -61,7 +60,7 @@ func parseProfile(s *wellknown.Server) (*Profile, error) {
 	if err := dec.Decode(&file); err != nil {
 		return nil, err
 	}
-	p := &Profile{Server: s, knows: strings.Fields(file.Knows), First: file.Relative == relativeFirst}
+	p := &Profile{Server: s, knows: strings.Fields(file.Knows), First: file.Relative == relativeFirst, Rewrite: file.Rewrite}
 	if file.Mode != "" {
 		m, err := ParseMode(file.Mode)
 		if err != nil {
@@ -71,10 +70,6 @@ func parseProfile(s *wellknown.Server) (*Profile, error) {
 	}
 	if file.Relative != "" && !p.First {
 		return nil, fmt.Errorf("relative: %q is none of %q", file.Relative, relativeFirst)
-	}
-	var err error
-	if p.Rewrite, err = parseRewrite(file.Rewrite); err != nil {
-		return nil, err
 	}
 	p.Tools = make(map[string]map[string]ArgRule)
 	check := &Rules{}
@@ -145,8 +140,7 @@ func ByCommand(command string, args []string) *Profile {
 	return profileOf(wellknown.ByLine(line, func(s *wellknown.Server) bool { return s.Arguments != nil }))
 }
 
-// What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
-// them.
+// The words of Rewrite.Why: what a server needs whose profile says "rewrite". They are stable: audit lines and explain print them.
 const (
 	// RewriteFileURI: the server takes plain paths only. An argument that is a file URI with exactly one reading is
 	// sent as that path, any other file URI is refused: such a server would open it as a relative name.
@@ -155,26 +149,3 @@ const (
 	// through the spelling in which a root was given is sent with that prefix resolved, and nothing else changed.
 	RewriteResolvedRoot = "resolved-root"
 )
-
-// Rewriting is the set of rewritings a profile asks for.
-type Rewriting uint8
-
-const (
-	PlainPaths Rewriting = 1 << iota
-	ResolvedRoots
-)
-
-func parseRewrite(words []string) (Rewriting, error) {
-	var set Rewriting
-	for _, w := range words {
-		switch w {
-		case RewriteFileURI:
-			set |= PlainPaths
-		case RewriteResolvedRoot:
-			set |= ResolvedRoots
-		default:
-			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
-		}
-	}
-	return set, nil
-}
