@@ -249,7 +249,7 @@ func (checker *Checker) finishScan(t *Tool, found detect.Result, err error) (*Sc
 		return nil, err
 	}
 	if len(found.Findings) == 0 && len(found.Resources) == 0 && found.Lenient == 0 {
-		return t.nothing, nil
+		return t.emptyScan, nil
 	}
 	return &Scan{tool: t, found: found, byClient: checker.search.ClientResources}, nil
 }
@@ -266,7 +266,7 @@ func (checker *Checker) Judge(s *Scan, callCtx CallContext, rootsView rootsmgr.R
 		out.Generation = rootsView.Snapshot.Generation()
 	}
 	work := s.found.Work // a scan may be judged more than once
-	j := &judge{checker: checker, scan: s, work: &work, callCtx: callCtx, roots: rootsView, container: callCtx.Container, startsAtFirst: s.tool.first}
+	j := &judge{checker: checker, scan: s, work: &work, callCtx: callCtx, roots: rootsView, container: callCtx.Container, startsAtFirst: s.tool.startsAtFirst}
 	j.rules.Ruling = checker.rulingFor(s.tool)
 	resources := checker.judgeResources(s.found.Resources, rootsView)
 	if len(s.found.Findings) == 0 {

@@ -247,6 +247,13 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 	}
 }
 
+// touchesRelative reports whether a rule is about the place of a relative path: something is there, or the call may make it there, or the
+// rule takes any place.
+func (j *judge) touchesRelative(f *detect.Finding, place *guard.Place) bool {
+	mayBeThere := place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.isDir(j.Platform.Parent(place.Path))
+	return mayBeThere && j.rules.Touches(f.Role, place) || j.rules.TakesAny(f.Role, place)
+}
+
 // judgeReading checks one absolute path. counts is false if a conditional finding does not apply. candidate is filled
 // with what the rules of the policy ask about.
 func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
@@ -308,7 +315,7 @@ func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Can
 		return r, policy.Deny, true
 	}
 	if err == nil {
-		return r, policy.Allow, !f.Relative() || (place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place)
+		return r, policy.Allow, !f.Relative() || j.touchesRelative(f, &place)
 	}
 	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.HasAreaRule(f.Role)) {
 		r.Code, candidate.Hard = CodeOpen, false

@@ -15,13 +15,13 @@ import (
 
 // Tool is what is known of one tool before any call. Immutable.
 type Tool struct {
-	name    string
-	child   *checkedChild
-	profile *declare.Profile
-	ruling  *policy.Ruling
-	first   bool // relative paths start in the first directory that the server is served
-	args    detect.Tool
-	nothing *Scan // the one Scan for every call in which nothing was found
+	name          string
+	child         *checkedChild
+	profile       *declare.Profile
+	ruling        *policy.Ruling
+	startsAtFirst bool // relative paths start in the first directory that the server is served
+	args          detect.Tool
+	emptyScan     *Scan // the one Scan for every call in which nothing was found
 }
 
 // Name returns the tool's own name, without the hub's prefix.
@@ -76,13 +76,13 @@ func (checker *Checker) joinDeclarations(ch *checkedChild, serverName, name stri
 	if byName {
 		t.profile = declare.ByServer(serverName)
 	} else {
-		t.first = t.profile.First // a server must not reduce the readings by what it calls itself
+		t.startsAtFirst = t.profile.First // a server must not reduce the readings by what it calls itself
 		if t.profile.Mode != nil && !ch.ModeSet {
 			t.args.Mode = *t.profile.Mode
 		}
 	}
 	t.args.Rules = declare.New(name, ch.Args, t.profile, byName)
-	t.nothing = &Scan{tool: t, found: detect.Result{Work: *budget.New(0)}, byClient: checker.search.ClientResources}
+	t.emptyScan = &Scan{tool: t, found: detect.Result{Work: *budget.New(0)}, byClient: checker.search.ClientResources}
 	return t
 }
 
