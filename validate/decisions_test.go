@@ -26,12 +26,18 @@ import (
 	"mcphub/validate/shell"
 )
 
-// judge returns what judges a call of a tool without a schema, in the world as it is.
-func (w *world) judge(c *Checker) *judge {
+// needsUnix skips a test on Windows.
+func (w *world) needsUnix() {
 	w.t.Helper()
 	if runtime.GOOS == "windows" {
 		w.t.Skip("the world has paths and links of Unix")
 	}
+}
+
+// judge returns what judges a call of a tool without a schema, in the world as it is.
+func (w *world) judge(c *Checker) *judge {
+	w.t.Helper()
+	w.needsUnix()
 	v := w.view()
 	j := &judge{checker: c, scan: &Scan{tool: w.tool(c, "", anyTool)}, work: budget.New(0), callCtx: w.where(), roots: v}
 	j.Machine = j.disk.Open(&c.m, j.work, false)

@@ -306,6 +306,7 @@ func TestARelativePathIsReadFromEachServedRoot(t *testing.T) {
 func TestARelativePathIsReadFromEachNamedDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.needsUnix()
 	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
 	w.must(os.Symlink(w.outside, w.project+"/docs/docs"))
 	var many string

@@ -281,6 +281,7 @@ func TestRulesAboutWhatIsNotThere(t *testing.T) {
 func TestPatternsWithVariables(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.needsUnix()
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x", Inherit: []string{"PART"}}}, Home: w.home, Getenv: func(name string) string {
 		if name == "PART" {
 			return "src/"
@@ -313,6 +314,7 @@ func TestANamedDirectoryMayBeTheHomeFolder(t *testing.T) {
 func TestWhichReadingsAsk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.needsUnix()
 	w.roots = []string{w.project + "/src", w.project + "/docs"}
 	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
 	c := w.rules("", policy.Rule{Then: policy.Escalate, Paths: within("{outside}")})
